@@ -1,0 +1,108 @@
+"""What is written while the run goes on: lines for people on standard output, JSON Lines for programs."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+
+class JournalError(Exception):
+    """A file that was asked for cannot be written; says which, why, and what to do."""
+
+
+class Journal:
+    """Writes human lines at once and events in batches (`flush`, called by the run every few milliseconds)."""
+
+    def __init__(self, events_file: str, output: TextIO | None = None) -> None:
+        """Opens the events file: a path, `-` for standard output, or empty for none.
+
+        Raises:
+            JournalError: the file cannot be opened for writing.
+        """
+        self._output = output or sys.stdout
+        self._events: TextIO | None = None
+        self._path = events_file
+        self._pending: list[str] = []
+        self._zero = time.time() - time.monotonic()
+        if events_file == "-":
+            self._events = self._output
+        elif events_file:
+            self._events = open_for_writing("EVENTS_FILE", events_file)
+        self.wants_events = self._events is not None
+
+    def say(self, line: str) -> None:
+        """Prints a line for people, after the events that came before it."""
+        self.flush()
+        self._write(self._output, line + "\n")
+
+    def event(self, kind: str, at: float, number: int | None = None, **more: Any) -> None:  # noqa: ANN401 - JSON values
+        """Keeps an event that happened at monotonic time `at` for the next flush."""
+        if self._events is not None:
+            head: dict[str, Any] = {"t": round(self.unix(at), 6), "kind": kind}
+            if number is not None:
+                head["id"] = number
+            self._pending.append(json.dumps(head | more))
+
+    def unix(self, monotonic: float) -> float:
+        """Returns Unix seconds for a time on the monotonic clock."""
+        return self._zero + monotonic
+
+    def flush(self) -> None:
+        """Writes the events kept so far."""
+        if self._pending and self._events is not None:
+            text = "\n".join(self._pending) + "\n"
+            self._pending.clear()
+            self._write(self._events, text)
+
+    def close(self) -> None:
+        """Writes what is left and closes the events file."""
+        self.flush()
+        if self._events is not None and self._events is not self._output:
+            self._events.close()
+
+    def _write(self, stream: TextIO, text: str) -> None:
+        try:
+            stream.write(text)
+            stream.flush()
+        except BrokenPipeError:
+            if stream is not sys.stdout:
+                raise JournalError(f"{self._path}: nobody reads it any more") from None
+            # Whoever read our output has gone; the run still goes on to its exit code.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except OSError as error:
+            name = "standard output" if stream is self._output else f"EVENTS_FILE {self._path!r}"
+            raise JournalError(
+                f"{name} cannot be written: {error.strerror}: free some space, or write elsewhere"
+            ) from error
+
+
+def open_for_writing(variable: str, path: str) -> TextIO:
+    """Opens a file that an environment variable names.
+
+    Raises:
+        JournalError: it cannot be opened.
+    """
+    try:
+        return open(path, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - kept open for the run
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise JournalError(
+            f"{variable} is {path!r}: {why}: name a file in a folder that exists and can be written"
+        ) from error
+
+
+def write_summary(path: str, summary: Mapping[str, Any], output: TextIO) -> None:
+    """Writes the summary as one line of JSON to a path, or to `output` for `-`.
+
+    Raises:
+        JournalError: it cannot be written.
+    """
+    text = json.dumps(summary) + "\n"
+    if path == "-":
+        output.write(text)
+        output.flush()
+        return
+    with open_for_writing("SUMMARY_FILE", path) as stream:
+        stream.write(text)

@@ -1,0 +1,319 @@
+"""One run: sends requests as the settings say, ends when they say, and never later."""
+
+import asyncio
+import contextlib
+import json
+import signal
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from itertools import count
+from urllib.parse import urlsplit
+
+from loadgen.arrival import offsets, wait_after_failures
+from loadgen.connection import Pool
+from loadgen.exchange import Exchange
+from loadgen.journal import Journal, JournalError
+from loadgen.lag import LagMonitor
+from loadgen.outcome import OK, Ending, Evidence, classify
+from loadgen.settings import Settings
+from loadgen.summary import Summary
+from loadgen.tally import Result, Tally
+
+_PROGRESS_SECONDS = 5.0
+_FLUSH_SECONDS = 0.02
+_LAST_WORDS_SECONDS = 1.0  # for cancelled requests to be counted; the run's hard end is grace plus this
+
+
+class Run:
+    """Sends load until the duration is over, or until told to stop; `execute` returns the summary."""
+
+    def __init__(self, settings: Settings, journal: Journal) -> None:
+        """Sends nothing yet; must be made where a loop runs."""
+        self._settings = settings
+        self._journal = journal
+        self._tally = Tally.for_settings(settings)
+        self._lag = LagMonitor()
+        self._pool = Pool(
+            settings.host,
+            settings.port,
+            keep=settings.connection == "keepalive",
+            max_age_seconds=settings.connection_max_age_seconds,
+            connect_timeout_seconds=settings.connect_timeout_seconds,
+        )
+        self._request = _request_bytes(settings)
+        self._numbers = count()
+        self._stopping = asyncio.Event()
+        self._hard_end = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._problem: BaseException | None = None
+        self._dropped = 0
+        self._in_flight = asyncio.Semaphore(settings.concurrency)
+        self._started = 0.0
+
+    def stop(self) -> None:
+        """Sends nothing new; a second call does not wait for open streams either."""
+        if self._stopping.is_set():
+            self._hard_end.set()
+        self._stopping.set()
+
+    async def execute(self) -> Summary:
+        """Runs to the end: at most duration, grace and one second.
+
+        Raises:
+            JournalError: something that was asked for could not be written.
+        """
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.stop)
+        self._journal.say(self._headline())
+        self._started = time.monotonic()
+        self._lag.start()
+        background = [loop.create_task(self._report_progress()), loop.create_task(self._flush_events())]
+        self._spawn(self._open_loop() if self._settings.arrival != "closed" else self._closed_loop())
+        await self._wait(self._stopping, self._settings.duration_seconds)
+        self._stopping.set()
+        await self._finish()
+        self._lag.stop()
+        self._pool.close()
+        for task in background:
+            task.cancel()
+        finished = await asyncio.gather(*background, return_exceptions=True)
+        for problem in (self._problem, *finished):
+            if isinstance(problem, Exception):
+                raise problem
+        return self._summary()
+
+    def _headline(self) -> str:
+        settings = self._settings
+        who = (
+            f"{settings.concurrency} streams"
+            if settings.arrival == "closed"
+            else f"{settings.arrival} arrivals at {settings.rate:g}/s"
+        )
+        return f"load: {who} against {settings.url} for {settings.duration_seconds:g}s"
+
+    async def _closed_loop(self) -> None:
+        settings = self._settings
+        for index in range(settings.concurrency):
+            due = self._started + index * settings.start_spread_seconds / settings.concurrency
+            if await self._wait(self._stopping, due - time.monotonic()):
+                return
+            self._spawn(self._stream())
+
+    async def _stream(self) -> None:
+        failures = 0
+        while not self._stopping.is_set():
+            outcome = await self._send(time.monotonic())
+            failures = 0 if outcome == OK else failures + 1
+            if failures:
+                await self._wait(self._stopping, wait_after_failures(failures))
+
+    async def _open_loop(self) -> None:
+        settings = self._settings
+        assert settings.rate is not None  # noqa: S101 - settings are checked
+        schedule = offsets(
+            settings.arrival, settings.rate, burst_size=settings.burst_size, seed=settings.seed
+        )
+        for offset in schedule:
+            due = self._started + offset
+            if offset >= settings.duration_seconds or await self._wait(
+                self._stopping, due - time.monotonic()
+            ):
+                self._dropped += self._missed(offset, schedule)
+                return
+            self._spawn(self._arrive(due))
+
+    def _missed(self, offset: float, schedule: Iterator[float]) -> int:
+        """Counts arrivals that were due before the run stopped and were not sent any more."""
+        end = min(self._settings.duration_seconds, time.monotonic() - self._started)
+        missed = 0
+        while offset < end:
+            missed += 1
+            offset = next(schedule)
+        return missed
+
+    async def _arrive(self, due: float) -> None:
+        """One arrival of the open loop; waits for a place among those in flight, which shows as schedule delay."""
+        try:
+            async with self._in_flight:
+                if not self._stopping.is_set():
+                    await self._send(due)
+                    return
+        except asyncio.CancelledError:
+            self._dropped += 1
+            raise
+        self._dropped += 1
+
+    async def _send(self, intended_at: float) -> str:
+        """Sends one request and counts it; returns its outcome."""
+        number = next(self._numbers)
+        began_at = time.monotonic()
+        connection = self._pool.take_idle()
+        reused = connection is not None
+        exchange: Exchange | None = None
+        try:
+            connection = connection or await self._pool.open()
+            exchange = Exchange(
+                connection, stall_seconds=self._settings.stall_seconds, first_token=self._first_token(number)
+            )
+            exchange.start(self._request)
+            self._journal.event("sent", exchange.sent_at, number)
+            evidence = await exchange.over
+        except asyncio.CancelledError:
+            evidence = exchange.give_up() if exchange is not None else Evidence(Ending.RUN_OVER)
+        except OSError as error:  # TimeoutError and failed name resolution are OSErrors too
+            evidence = Evidence(Ending.NOT_CONNECTED, error=error)
+        result = _result(number, intended_at, began_at, exchange, evidence)
+        if connection is not None:
+            if result.pod:
+                connection.pods.add(result.pod)
+            self._pool.give_back(connection, reusable=exchange is not None and exchange.reusable)
+        self._count(result)
+        return result.outcome
+
+    def _first_token(self, number: int) -> Callable[[Exchange, float], None]:
+        def write(exchange: Exchange, now: float) -> None:
+            self._journal.event("first_token", now, number, pod=exchange.pod)
+
+        return write
+
+    def _count(self, result: Result) -> None:
+        self._tally.add(result)
+        self._journal.event(
+            "end",
+            result.ended_at,
+            result.number,
+            outcome=result.outcome,
+            pod=result.pod,
+            http=result.http,
+            chunks=result.chunks,
+            tokens=result.tokens,
+            ttft=_rounded(result.ttft),
+            e2e=_rounded(result.e2e),
+            tpot=_rounded(result.tpot),
+            delay=_rounded(result.began_at - result.intended_at),
+            reused=result.reused,
+            detail=result.detail,
+        )
+
+    async def _finish(self) -> None:
+        """Waits for open streams, then counts what is still open as unfinished."""
+        grace = asyncio.get_running_loop().create_task(
+            self._wait(self._hard_end, self._settings.end_grace_seconds)
+        )
+        while self._tasks and not grace.done():
+            await asyncio.wait({*self._tasks, grace}, return_when=asyncio.FIRST_COMPLETED)
+        grace.cancel()
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_LAST_WORDS_SECONDS)
+
+    def _spawn(self, work: Coroutine[object, object, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self._problem = self._problem or task.exception()
+            self._stopping.set()
+            self._hard_end.set()
+
+    async def _report_progress(self) -> None:
+        for tick in count(1):
+            due = self._started + tick * _PROGRESS_SECONDS
+            await asyncio.sleep(due - time.monotonic())
+            self._journal.say(
+                f"t={tick * _PROGRESS_SECONDS:4.0f}s total={self._tally.total:5d} {self._tally.counts()}"
+            )
+
+    async def _flush_events(self) -> None:
+        try:
+            while True:
+                await asyncio.sleep(_FLUSH_SECONDS)
+                self._journal.flush()
+        except JournalError:
+            self._stopping.set()
+            self._hard_end.set()
+            raise
+
+    @staticmethod
+    async def _wait(event: asyncio.Event, seconds: float) -> bool:
+        """Waits for the event, at most so long; returns whether it happened."""
+        if seconds > 0 and not event.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await event.wait()
+        return event.is_set()
+
+    def _summary(self) -> Summary:
+        late = self._lag.lags.percentile(99) or 0.0
+        return Summary(
+            target=self._settings.target,
+            arrival=self._settings.arrival,
+            started=self._journal.unix(self._started),
+            ended=self._journal.unix(time.monotonic()),
+            tally=self._tally,
+            dropped=self._dropped,
+            opened=self._pool.opened,
+            reuses=self._pool.reuses,
+            pods_per_connection=self._pool.pods_per_connection,
+            lag=self._lag.lags,
+            lag_limit=self._settings.lag_limit_seconds,
+            cpu_share=self._lag.cpu_share,
+            overloaded=int(late > self._settings.lag_limit_seconds),
+        )
+
+
+def _request_bytes(settings: Settings) -> bytes:
+    body = json.dumps(
+        {
+            "model": settings.model_name,
+            "messages": [{"role": "user", "content": settings.prompt}],
+            "max_tokens": settings.max_tokens,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+    ).encode()
+    parts = urlsplit(settings.url)
+    lines = [
+        f"POST {parts.path} HTTP/1.1",
+        f"Host: {parts.netloc}",
+        "Content-Type: application/json",
+        "Accept: text/event-stream",
+        f"Content-Length: {len(body)}",
+        f"Connection: {'keep-alive' if settings.connection == 'keepalive' else 'close'}",
+    ]
+    if settings.api_key:
+        lines.append(f"Authorization: Bearer {settings.api_key}")
+    return "\r\n".join([*lines, "", ""]).encode("ascii") + body
+
+
+def _result(
+    number: int, intended_at: float, began_at: float, exchange: Exchange | None, evidence: Evidence
+) -> Result:
+    outcome, detail = classify(evidence)
+    if exchange is not None and exchange.error_body and not detail:
+        detail = exchange.error_body.decode("utf-8", "replace")
+    return Result(
+        number=number,
+        intended_at=intended_at,
+        began_at=began_at,
+        sent_at=exchange.sent_at if exchange is not None else None,
+        arrivals=evidence.answer.arrivals,
+        done_at=evidence.answer.done_at,
+        ended_at=time.monotonic(),
+        outcome=outcome,
+        detail=detail,
+        pod=exchange.pod if exchange is not None else "",
+        http=evidence.status,
+        chunks=evidence.answer.content_chunks,
+        tokens=evidence.answer.completion_tokens,
+        reused=evidence.reused,
+    )
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 6)
