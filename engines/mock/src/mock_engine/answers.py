@@ -1,0 +1,232 @@
+"""Answers under way: takes tokens from the scheduler and turns them into a stream or into one response."""
+
+import asyncio
+from abc import ABC, abstractmethod
+
+from mock_engine import text
+from mock_engine.connection import Connection
+from mock_engine.environment import AbortStyle
+from mock_engine.errors import RequestError, error_object
+from mock_engine.requests import Generation
+from mock_engine.scheduler import Job, Scheduler
+from mock_engine.shapes import DONE, Shape, Usage, event
+
+
+class ClientGone(Exception):  # noqa: N818  # not an error: the client may leave whenever it likes
+    """The client closed the connection before its answer was complete."""
+
+
+class Answer(ABC):
+    """The answer to one request, over all its choices; it ends once: complete, failed or abandoned."""
+
+    def __init__(self, generation: Generation, shape: Shape, scheduler: Scheduler) -> None:
+        """Prepares the answer; `submit` starts it."""
+        self.generation = generation
+        self.shape = shape
+        self.jobs: list[Job] = []
+        self._scheduler = scheduler
+        self._unfinished = generation.choices
+        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def submit(self, seed: int) -> None:
+        """Hands one job per choice to the scheduler."""
+        request = self.generation
+        for index in range(request.choices):
+            job = Job(
+                self.choice(index),
+                prompt_tokens=request.prompt_tokens,
+                output_tokens=request.output_tokens,
+                max_tokens=request.max_tokens,
+                finish_reason=request.finish_reason,
+                seed=seed + index,
+            )
+            self.jobs.append(job)
+        for job in self.jobs:
+            self._scheduler.submit(job)
+
+    @abstractmethod
+    def choice(self, index: int) -> "Choice":
+        """Returns where the tokens of one choice go."""
+
+    def choice_finished(self) -> None:
+        """One more choice has all its tokens."""
+        self._unfinished -= 1
+        if not self._unfinished:
+            self.complete()
+
+    def complete(self) -> None:
+        """All choices have all their tokens."""
+        self.end(None)
+
+    @abstractmethod
+    def fail(self, reason: str) -> None:
+        """Ends the answer because the engine gave up."""
+
+    def end(self, error: Exception | None) -> None:
+        """Wakes whoever waits in `ended`; later calls change nothing."""
+        if self._ended.done():
+            return
+        if error is None:
+            self._ended.set_result(None)
+        else:
+            self._ended.set_exception(error)
+
+    async def ended(self) -> None:
+        """Waits for the end.
+
+        Raises:
+            ClientGone: the client left.
+            RequestError: the engine gave up before anything was sent.
+        """
+        await self._ended
+
+    def client_gone(self) -> None:
+        """Gives up the jobs of a client that has left."""
+        for job in self.jobs:
+            self._scheduler.abort(job)
+        self.end(ClientGone())
+
+    def writable(self) -> None:
+        """The client reads again; only streams have held anything back."""
+        return
+
+    def usage(self) -> Usage:
+        """Returns the usage over all choices."""
+        return Usage(self.generation.prompt_tokens, sum(job.emitted for job in self.jobs))
+
+
+class Choice(ABC):
+    """One choice of an answer: the sink of one job."""
+
+    def __init__(self, answer: Answer, index: int) -> None:
+        """Makes the sink of choice `index`."""
+        self.answer = answer
+        self.index = index
+
+    @abstractmethod
+    def tokens(self, job: Job, number: int) -> None:
+        """Takes the next tokens."""
+
+    def fail(self, reason: str) -> None:
+        """Ends the whole answer."""
+        self.answer.fail(reason)
+
+
+class Whole(Answer):
+    """An answer that is sent when it is complete."""
+
+    def choice(self, index: int) -> Choice:
+        """Returns a sink that only counts: the text follows from the job."""
+        return _WholeChoice(self, index)
+
+    def fail(self, reason: str) -> None:
+        """Makes the response an error."""
+        self.end(RequestError(500, reason, "InternalServerError"))
+
+    def body(self) -> dict[str, object]:
+        """Returns the response's JSON."""
+        texts = [(text.answer(job.seed, 0, job.emitted), job.finish_reason) for job in self.jobs]
+        return self.shape.whole(texts, self.usage())
+
+
+class _WholeChoice(Choice):
+    def tokens(self, job: Job, number: int) -> None:  # noqa: ARG002  # the job has counted them
+        if not job.remaining:
+            self.answer.choice_finished()
+
+
+class Stream(Answer):
+    """An answer that is sent token by token."""
+
+    def __init__(
+        self,
+        generation: Generation,
+        shape: Shape,
+        scheduler: Scheduler,
+        connection: Connection,
+        abort_style: AbortStyle,
+    ) -> None:
+        r"""Prepares the stream; its headers are the endpoint\'s to send."""
+        super().__init__(generation, shape, scheduler)
+        self.connection = connection
+        self.sequence = 0
+        self._abort_style = abort_style
+        self._choices: list[_StreamChoice] = []
+
+    def choice(self, index: int) -> Choice:
+        """Returns a sink that writes to the connection."""
+        choice = _StreamChoice(self, index)
+        self._choices.append(choice)
+        return choice
+
+    def write(self, data: bytes) -> None:
+        """Writes one event."""
+        self.connection.write_chunk(data)
+        self.sequence += 1
+
+    def writable(self) -> None:
+        """Sends what was held back while the client did not read."""
+        for choice, job in zip(self._choices, self.jobs, strict=True):
+            choice.flush(job)
+
+    def complete(self) -> None:
+        """Sends the usage, if asked for, and the end mark."""
+        if self.generation.include_usage:
+            self.write(self.shape.usage(self.usage(), self.sequence))
+        self.connection.write_chunk(DONE)
+        self.end(None)
+
+    def fail(self, reason: str) -> None:
+        """Ends the stream as vLLM does when it shuts down under it, see ABORT_STYLE."""
+        if self._ended.done():
+            return
+        if self._abort_style == "silence":
+            return
+        if self._abort_style == "error":
+            self.connection.write_chunk(event(error_object(500, reason, "InternalServerError")))
+        elif self._abort_style == "abort":
+            for choice in self._choices:
+                self.write(self.shape.closing(choice.index, b"", "abort", self.sequence))
+        self.connection.write_chunk(DONE)
+        self.end(None)
+
+    def cut(self) -> None:
+        """Ends the stream with the end mark only, as vLLM does when its drain time is over."""
+        self.connection.write_chunk(DONE)
+        self.end(None)
+
+
+class _StreamChoice(Choice):
+    answer: Stream
+
+    def __init__(self, answer: Stream, index: int) -> None:
+        super().__init__(answer, index)
+        self._before, self._after = answer.shape.text_parts(index)
+        self._held = 0
+        self._opened = False
+
+    def tokens(self, job: Job, number: int) -> None:
+        stream = self.answer
+        if not self._opened:
+            self._opened = True
+            if opening := stream.shape.opening(self.index, stream.sequence):
+                stream.write(opening)
+        if job.remaining and stream.connection.congested:
+            self._held += number
+            return
+        number += self._held
+        self._held = 0
+        content = text.answer(job.seed, job.emitted - number, number)
+        if job.remaining:
+            sequence = stream.sequence
+            stream.sequence = sequence + 1
+            stream.connection.write_chunk(b"%b%b%b%d}\n\n" % (self._before, content, self._after, sequence))
+        else:
+            stream.write(stream.shape.closing(self.index, content, job.finish_reason, stream.sequence))
+            stream.choice_finished()
+
+    def flush(self, job: Job) -> None:
+        """Sends the tokens that were held back, as one event."""
+        if self._held and not job.ended:
+            number, self._held = self._held, 0
+            self.tokens(job, number)

@@ -1,0 +1,107 @@
+"""What the environment sets: the model's name, start, and the timing of the text."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeVar, cast
+
+StartupMode = Literal["503", "closed"]
+AbortStyle = Literal["error", "done", "abort", "silence"]
+_Value = TypeVar("_Value")
+
+
+class EnvironmentProblems(Exception):  # noqa: N818  # it carries a list of problems, not one error
+    """Variables that cannot be used; one line each, with the fix."""
+
+    def __init__(self, problems: list[str]) -> None:
+        """Keeps one line per problem."""
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The engine's settings from the environment. Times are in seconds, lengths in tokens."""
+
+    model_name: str
+    startup_delay: float
+    startup_mode: StartupMode
+    ttft: float
+    inter_token: float
+    spread: float
+    prefill_per_token: float
+    tokens_per_chunk: int
+    answer_tokens: int
+    seed: int
+    abort_style: AbortStyle
+
+
+class _Reader:
+    """Reads variables one by one and collects what is wrong with them."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self._variables = variables
+        self.problems: list[str] = []
+
+    def _read(self, name: str, default: _Value, convert: Callable[[str], _Value], expected: str) -> _Value:
+        text = self._variables.get(name, "")
+        if not text:
+            return default
+        try:
+            return convert(text)
+        except ValueError:
+            self.problems.append(f"{name}={text!r}: {expected}")
+            return default
+
+    def seconds(self, name: str, default: float) -> float:
+        return self._read(
+            name, default, lambda text: _within(float(text), 0.0, 1e6), "write seconds >= 0, e.g. 0.25"
+        )
+
+    def fraction(self, name: str, default: float) -> float:
+        return self._read(
+            name,
+            default,
+            lambda text: _within(float(text), 0.0, 1.0),
+            "write a fraction from 0 to 1, e.g. 0.1",
+        )
+
+    def count(self, name: str, default: int, least: int) -> int:
+        return self._read(
+            name, default, lambda text: _within(int(text), least, 10**9), f"write a whole number >= {least}"
+        )
+
+    def choice(self, name: str, choices: tuple[str, ...]) -> str:
+        return self._read(
+            name, choices[0], lambda text: choices[choices.index(text)], f"write one of {', '.join(choices)}"
+        )
+
+
+def _within(value: _Value, least: _Value, most: _Value) -> _Value:
+    if not least <= value <= most:  # type: ignore[operator]  # both are numbers of one type
+        raise ValueError(value)
+    return value
+
+
+def read(variables: Mapping[str, str]) -> Environment:
+    """Reads the environment; an empty variable counts as one that is not set.
+
+    Raises:
+        EnvironmentProblems: lists every variable with a value that cannot be used.
+    """
+    reader = _Reader(variables)
+    environment = Environment(
+        model_name=variables.get("MODEL_NAME") or "mock/mock-8b",
+        startup_delay=reader.seconds("STARTUP_DELAY_SECONDS", 0.0),
+        startup_mode=cast("StartupMode", reader.choice("STARTUP_MODE", ("503", "closed"))),
+        ttft=reader.seconds("TTFT_SECONDS", 0.1),
+        inter_token=reader.seconds("INTER_TOKEN_SECONDS", 0.03),
+        spread=reader.fraction("TIMING_SPREAD", 0.0),
+        prefill_per_token=reader.seconds("PREFILL_SECONDS_PER_TOKEN", 0.0),
+        tokens_per_chunk=reader.count("TOKENS_PER_CHUNK", 1, 1),
+        answer_tokens=reader.count("ANSWER_TOKENS", 256, 1),
+        seed=reader.count("SEED", 0, 0),
+        abort_style=cast("AbortStyle", reader.choice("ABORT_STYLE", ("error", "done", "abort", "silence"))),
+    )
+    if reader.problems:
+        raise EnvironmentProblems(reader.problems)
+    return environment

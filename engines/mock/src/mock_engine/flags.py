@@ -1,0 +1,170 @@
+"""vLLM's command line: every `vllm serve` option is accepted, those that show at the edges are returned."""
+
+import argparse
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import NoReturn
+
+_EPILOG = """\
+Every option of vllm serve is accepted; those above have an effect, the rest (tensor parallelism,
+quantization, ...) change nothing that can be seen from outside. Timing, start mode and faults come from
+the environment.
+
+examples:
+  python3 -m mock_engine --port 8000 --shutdown-timeout 60
+  STARTUP_DELAY_SECONDS=15 TTFT_SECONDS=0.3 python3 -m mock_engine --max-num-seqs 4 --api-key secret
+"""
+_MULTIPLIERS = {"k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """The options with an effect at the edges. Names are vLLM's; times are in seconds, lengths in tokens."""
+
+    host: str
+    port: int
+    uds: str | None
+    models: tuple[str, ...]
+    api_keys: tuple[str, ...]
+    max_model_len: int
+    max_num_seqs: int
+    shutdown_timeout: int
+    stream_interval: int
+    block_size: int
+    num_gpu_blocks: int
+    root_path: str
+    log_level: str
+    access_log: bool
+    request_id_headers: bool
+    force_include_usage: bool
+    load_tracking: bool
+    response_role: str
+
+
+class _Parser(argparse.ArgumentParser):
+    """Refuses as vLLM does: usage, one line that begins `vllm: error:`, exit code 2."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.format_usage()}vllm: error: {message}\n")
+
+
+def _length(text: str) -> int:
+    """Reads a length such as 4096, 32k (32,000), 32K (32,768) or auto."""
+    if text in {"auto", "-1"}:
+        return 8192
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([kKmMgG]?)", text)
+    if not match or ("." in text and not match.group(2)):
+        raise argparse.ArgumentTypeError(f"invalid length: {text!r}; write e.g. 4096, 32k or auto")
+    return int(float(match.group(1)) * _MULTIPLIERS.get(match.group(2), 1))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="vllm serve",
+        usage="vllm serve [model_tag] [options]",
+        description="An engine that behaves like vLLM at its edges and computes nothing.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("model_tag", nargs="?", help="the model's name, unless a flag names it")
+    add("--model", help="the model's name (default: MODEL_NAME in the environment)")
+    add("--served-model-name", nargs="+", help="names by which clients may ask for the model")
+    add("--host", default="0.0.0.0", help="address to listen on (default: all)")  # noqa: S104  # vLLM's default
+    add("--port", type=int, default=8000, help="port to listen on (default: 8000)")
+    add("--uds", help="UNIX domain socket to listen on instead")
+    add("--api-key", nargs="+", help="keys of which /v1 asks for one")
+    add("--max-model-len", type=_length, default=8192, help="longest prompt plus answer (default: 8192)")
+    add("--max-num-seqs", type=int, default=256, help="requests that run at once (default: 256)")
+    add("--shutdown-timeout", type=int, default=0, help="seconds to drain at SIGTERM (default: 0, abort)")
+    add("--stream-interval", type=int, default=1, help="tokens per streamed chunk (default: 1)")
+    add("--block-size", type=int, default=16, help="tokens per KV-cache block (default: 16)")
+    add("--num-gpu-blocks-override", type=int, default=8192, help="KV-cache blocks (default: 8192)")
+    add("--root-path", default="", help="path prefix that a proxy in front takes off")
+    add("--uvicorn-log-level", default="info", help="level of the server's log (default: info)")
+    add("--disable-uvicorn-access-log", action="store_true", help="no line per request")
+    add("--enable-request-id-headers", action="store_true", help="answer with X-Request-Id")
+    add("--enable-force-include-usage", action="store_true", help="a usage chunk in every stream")
+    add("--enable-server-load-tracking", action="store_true", help="count requests in /load")
+    add("--response-role", default="assistant", help="role of the answer (default: assistant)")
+    _add_the_rest(parser)
+    return parser
+
+
+def _add_the_rest(parser: argparse.ArgumentParser) -> None:
+    """Adds each remaining option of vLLM as one that is read and then ignored."""
+    known = set(parser._option_string_actions)  # noqa: SLF001  # argparse has no public way to ask
+    ignored = {"dest": "ignored", "help": argparse.SUPPRESS}
+
+    def add(option: str, **action: str) -> None:
+        if option not in known:
+            parser.add_argument(option, **ignored, **action)  # type: ignore[arg-type]  # mypy cannot match the keywords
+
+    for line in (resources.files(__package__) / "serve_flags.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            continue
+        option, takes = line.split()
+        if takes == "value":
+            add(option)
+        else:
+            add(option, action="store_true")
+        if takes == "pair":
+            add(option.replace("--", "--no-", 1), action="store_true")
+
+
+def _normalise(argv: Sequence[str]) -> list[str]:
+    """Rewrites what vLLM's own parser rewrites: `--max_num_seqs` and `--config-flag.key value`."""
+    result = []
+    for argument in argv:
+        if not argument.startswith("--"):
+            result.append(argument)
+            continue
+        name, equals, value = argument.partition("=")
+        base = name.partition(".")[0].replace("_", "-")
+        result.append(base + equals + value)
+    return result
+
+
+def parse(argv: Sequence[str], model_name: str, api_key: str | None) -> Flags:
+    """Reads a command line; `model_name` and `api_key` are what the environment says where no flag does.
+
+    Raises:
+        SystemExit: with code 2 and vLLM's message on stderr for an unknown option or a bad value.
+    """
+    parser = _parser()
+    options = parser.parse_args(_normalise(argv))
+    for name, least in (
+        ("max_num_seqs", 1),
+        ("shutdown_timeout", 0),
+        ("stream_interval", 1),
+        ("block_size", 1),
+    ):
+        if getattr(options, name) < least:
+            option = f"--{name.replace('_', '-')}"
+            parser.error(
+                f"argument {option}: {getattr(options, name)} is below {least}; write {least} or more"
+            )
+    models = options.served_model_name or [options.model or options.model_tag or model_name]
+    return Flags(
+        host=options.host,
+        port=options.port,
+        uds=options.uds,
+        models=tuple(models),
+        api_keys=tuple(options.api_key or ([api_key] if api_key else [])),
+        max_model_len=options.max_model_len,
+        max_num_seqs=options.max_num_seqs,
+        shutdown_timeout=options.shutdown_timeout,
+        stream_interval=options.stream_interval,
+        block_size=options.block_size,
+        num_gpu_blocks=options.num_gpu_blocks_override,
+        root_path=options.root_path,
+        log_level=options.uvicorn_log_level,
+        access_log=not options.disable_uvicorn_access_log,
+        request_id_headers=options.enable_request_id_headers,
+        force_include_usage=options.enable_force_include_usage,
+        load_tracking=options.enable_server_load_tracking,
+        response_role=options.response_role,
+    )
