@@ -146,7 +146,7 @@ class Stream(Answer):
         connection: Connection,
         abort_style: AbortStyle,
     ) -> None:
-        r"""Prepares the stream; its headers are the endpoint\'s to send."""
+        """Prepares the stream; its headers are the endpoint's to send."""
         super().__init__(generation, shape, scheduler)
         self.connection = connection
         self.sequence = 0
