@@ -1,0 +1,129 @@
+{{/*
+The rules that join several keys, which the schema cannot state. All problems are reported at once, one a line:
+the key, its value, why it cannot work and what to write.
+*/}}
+{{- define "inference-service.validate" -}}
+{{- $values := include "inference-service.values" . | fromJson -}}
+{{- $problems := concat
+      (include "inference-service.imageProblems" $values.image | fromJsonArray)
+      (include "inference-service.nameProblems" . | fromJsonArray)
+      (include "inference-service.engineProblems" $values | fromJsonArray)
+      (include "inference-service.rolloutProblems" $values | fromJsonArray)
+      (include "inference-service.podProblems" $values | fromJsonArray) -}}
+{{- if $problems -}}
+  {{- fail (join "\n" $problems) -}}
+{{- end -}}
+{{- end }}
+
+{{- define "inference-service.imageProblems" -}}
+{{- $problems := list -}}
+{{- if not .digest -}}
+  {{- $problems = append $problems "image.digest is required (sha256:...)" -}}
+{{- end -}}
+{{- $repository := .repository -}}
+{{- $component := "[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*" -}}
+{{- $host := "[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?" -}}
+{{- if not $repository -}}
+  {{- $problems = append $problems "image.repository is required (for example registry.example.com/team/engine)" -}}
+{{- else if contains "@" $repository -}}
+  {{- $problems = append $problems (printf "image.repository %q holds a digest: write %q there and the part after the @ as image.digest" $repository (splitList "@" $repository | first)) -}}
+{{- else if regexMatch ":[^/]*$" $repository -}}
+  {{- $problems = append $problems (printf "image.repository %q holds a tag: write %q there and name the image by image.digest" $repository (regexReplaceAll ":[^/]*$" $repository "")) -}}
+{{- else if not (regexMatch (printf "^(?:%s/)?%s(?:/%s)*$" $host $component $component) $repository) -}}
+  {{- $problems = append $problems (printf "image.repository %q is not an image name: write [host[:port]/]path in lower-case letters, digits and single . _ - between them, for example registry.example.com:5000/team/engine" $repository) -}}
+{{- else if gt (len $repository) 255 -}}
+  {{- $problems = append $problems (printf "image.repository has %d characters, more than the 255 that an image name may have: push the image under a shorter name" (len $repository)) -}}
+{{- end -}}
+{{- toJson $problems -}}
+{{- end }}
+
+{{- define "inference-service.nameProblems" -}}
+{{- $problems := list -}}
+{{- $name := include "inference-service.name" . -}}
+{{- if or (gt (len $name) 63) (not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $name)) -}}
+  {{- $problems = append $problems (printf "the release name %q gives the Service name %q, which Kubernetes refuses: choose a release name of at most %d lower-case letters, digits and -, that begins with a letter" .Release.Name $name (sub 62 (len .Chart.Name))) -}}
+{{- end -}}
+{{- toJson $problems -}}
+{{- end }}
+
+{{- define "inference-service.engineProblems" -}}
+{{- $problems := list -}}
+{{- $engine := .engine -}}
+{{- if hasKey $engine.env "MODEL_NAME" -}}
+  {{- $problems = append $problems (printf "engine.env.MODEL_NAME is %s, but the chart sets MODEL_NAME to model.name (%q): remove it from engine.env and set model.name" (toJson $engine.env.MODEL_NAME) .model.name) -}}
+{{- end -}}
+{{- range $name := list "true" "false" "null" -}}
+  {{- if hasKey $engine.env $name -}}
+    {{- $problems = append $problems (printf "engine.env holds the name %q, which is what YAML reads when a name like N, NO or OFF is not quoted: write the name in quotes" $name) -}}
+  {{- end -}}
+{{- end -}}
+{{- if $engine.portFlag -}}
+  {{- range $index, $arg := $engine.args -}}
+    {{- $port := "" -}}
+    {{- if eq $arg $engine.portFlag -}}
+      {{- if lt (add1 $index) (len $engine.args) -}}
+        {{- $port = index $engine.args (add1 $index | int) -}}
+      {{- end -}}
+    {{- else if hasPrefix (print $engine.portFlag "=") $arg -}}
+      {{- $port = trimPrefix (print $engine.portFlag "=") $arg -}}
+    {{- end -}}
+    {{- if and $port (ne $port (int64 $engine.port | toString)) -}}
+      {{- $problems = append $problems (printf "engine.args holds %s %q, but engine.port is %d, where the probes and the Service look: set engine.port and leave %s out of engine.args" $engine.portFlag $port (int64 $engine.port) $engine.portFlag) -}}
+    {{- end -}}
+  {{- end -}}
+{{- end -}}
+{{- if gt (int64 .probes.timeoutSeconds) (int64 .probes.periodSeconds) -}}
+  {{- $problems = append $problems (printf "probes.timeoutSeconds (%d) is above probes.periodSeconds (%d): a probe would begin before the last one has ended; set timeoutSeconds to at most %d" (int64 .probes.timeoutSeconds) (int64 .probes.periodSeconds) (int64 .probes.periodSeconds)) -}}
+{{- end -}}
+{{- toJson $problems -}}
+{{- end }}
+
+{{- define "inference-service.rolloutProblems" -}}
+{{- $problems := list -}}
+{{- $grace := int64 .rollout.terminationGracePeriodSeconds -}}
+{{- $preStop := int64 .rollout.preStopSeconds -}}
+{{- if le $grace $preStop -}}
+  {{- $problems = append $problems (printf "rollout.terminationGracePeriodSeconds (%d) is not above rollout.preStopSeconds (%d), which it includes: no answer could finish; set it to preStopSeconds + 5 + the seconds of the longest answer, for example %d" $grace $preStop (add $preStop 80)) -}}
+{{- end -}}
+{{- $replicas := int64 .replicaCount -}}
+{{- $minAvailable := int64 .podDisruptionBudget.minAvailable -}}
+{{- if and .podDisruptionBudget.enabled (gt $replicas 1) (ge $minAvailable $replicas) -}}
+  {{- $problems = append $problems (printf "podDisruptionBudget.minAvailable (%d) is not below replicaCount (%d): no pod could ever be evicted, so that a node drain would never end; set minAvailable to at most %d" $minAvailable $replicas (sub $replicas 1)) -}}
+{{- end -}}
+{{- toJson $problems -}}
+{{- end }}
+
+{{- define "inference-service.podProblems" -}}
+{{- $problems := list -}}
+{{- range $label := list "app.kubernetes.io/name" "app.kubernetes.io/instance" -}}
+  {{- if hasKey $.podLabels $label -}}
+    {{- $problems = append $problems (printf "podLabels holds %s, by which the Service finds the pods: leave it out, the chart sets it" $label) -}}
+  {{- end -}}
+{{- end -}}
+{{- $names := list "shm" "tmp" -}}
+{{- range .extraVolumes -}}
+  {{- if has .name (list "shm" "tmp") -}}
+    {{- $problems = append $problems (printf "extraVolumes holds the name %q, which the chart uses itself: choose another name" .name) -}}
+  {{- else if has .name $names -}}
+    {{- $problems = append $problems (printf "extraVolumes holds the name %q twice: give each volume its own name" .name) -}}
+  {{- end -}}
+  {{- $names = append $names .name -}}
+{{- end -}}
+{{- $paths := list -}}
+{{- if .sharedMemory.size -}}
+  {{- $paths = append $paths "/dev/shm" -}}
+{{- end -}}
+{{- if .securityContext.container.readOnlyRootFilesystem -}}
+  {{- $paths = append $paths "/tmp" -}}
+{{- end -}}
+{{- range .extraVolumeMounts -}}
+  {{- if or (has .name (list "shm" "tmp")) (not (has .name $names)) -}}
+    {{- $problems = append $problems (printf "extraVolumeMounts mounts %q, which is not in extraVolumes: add a volume of that name there" .name) -}}
+  {{- end -}}
+  {{- if has .mountPath $paths -}}
+    {{- $problems = append $problems (printf "extraVolumeMounts uses the mountPath %q, where something is mounted already: choose another path, or set sharedMemory.size to \"\" for /dev/shm" .mountPath) -}}
+  {{- end -}}
+  {{- $paths = append $paths .mountPath -}}
+{{- end -}}
+{{- toJson $problems -}}
+{{- end }}
