@@ -9,7 +9,8 @@ the key, its value, why it cannot work and what to write.
       (include "inference-service.nameProblems" . | fromJsonArray)
       (include "inference-service.engineProblems" $values | fromJsonArray)
       (include "inference-service.rolloutProblems" $values | fromJsonArray)
-      (include "inference-service.podProblems" $values | fromJsonArray) -}}
+      (include "inference-service.podProblems" $values | fromJsonArray)
+      (include "inference-service.resourceProblems" $values.resources | fromJsonArray) -}}
 {{- if $problems -}}
   {{- fail (join "\n" $problems) -}}
 {{- end -}}
@@ -126,4 +127,33 @@ the key, its value, why it cannot work and what to write.
   {{- $paths = append $paths .mountPath -}}
 {{- end -}}
 {{- toJson $problems -}}
+{{- end }}
+
+{{- define "inference-service.resourceProblems" -}}
+{{- $problems := list -}}
+{{- $limits := .limits | default dict -}}
+{{- range $name, $request := .requests -}}
+  {{- $limit := index $limits $name -}}
+  {{- $asked := include "inference-service.text" $request -}}
+  {{- if kindIs "invalid" $limit -}}
+    {{- if contains "/" $name -}}
+      {{- $problems = append $problems (printf "resources.requests.%s is %s without a limit, but a device cannot be shared: write it under resources.limits" $name $asked) -}}
+    {{- end -}}
+  {{- else if gt (include "inference-service.amount" $request | float64) (include "inference-service.amount" $limit | float64) -}}
+    {{- $problems = append $problems (printf "resources.requests.%s (%s) is above resources.limits.%s (%s): lower the request or raise the limit" $name $asked $name (include "inference-service.text" $limit)) -}}
+  {{- else if and (contains "/" $name) (ne (include "inference-service.amount" $request) (include "inference-service.amount" $limit)) -}}
+    {{- $problems = append $problems (printf "resources.requests.%s (%s) is not resources.limits.%s (%s), but a device cannot be shared: write it under resources.limits only" $name $asked $name (include "inference-service.text" $limit)) -}}
+  {{- end -}}
+{{- end -}}
+{{- toJson $problems -}}
+{{- end }}
+
+{{/* A quantity (500m, 1.5, 16Gi) as a plain number. */}}
+{{- define "inference-service.amount" -}}
+{{- $factors := dict "" 1 "m" 0.001 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 "Pi" 1125899906842624 -}}
+{{- if kindIs "string" . -}}
+{{- mulf (regexFind "^[0-9.]+" . | float64) (index $factors (regexFind "[A-Za-z]*$" .)) -}}
+{{- else -}}
+{{- toJson . -}}
+{{- end -}}
 {{- end }}
