@@ -3,11 +3,11 @@
 One asyncio loop, one protocol object per connection, no threads but the one that asks the resolver. Every
 module reads only from those above it in this list:
 
-    sse, http1, histogram       bytes to events, bytes to a response, values to percentiles
-    settings                    the environment, checked
-    outcome, answer             what a response amounts to
-    arrival, lag, journal       when to send, how late we were, what is written
+    sse, http1, histogram       bytes to events, bytes to a response, durations to percentiles
+    parsing, settings           the environment, checked
+    answer, outcome             what a response amounts to
+    arrival, lag, journal       when to send, how late we are, what is written
     connection, exchange        one connection, one request on it
     tally, summary, merge       counts over a run, over several
-    run, cli                    one run, the command
+    sender, run, cli            one request, one run, the command
 """

@@ -1,11 +1,12 @@
 """What a chat completion's event stream has said so far, and when."""
 
-import json
+from json import JSONDecoder
 from typing import Any
 
 from loadgen.http1 import ProtocolError
 from loadgen.sse import Event
 
+_parse_prefix = JSONDecoder().raw_decode  # json.loads guesses encodings first; it costs as much as parsing
 _CONTENT_KEYS = ("content", "reasoning", "reasoning_content", "tool_calls", "refusal")
 
 
@@ -63,12 +64,7 @@ class Answer:
         if event.data == b"[DONE]":
             self.done_at = now
             return
-        try:
-            message = json.loads(event.data)
-        except ValueError as error:
-            raise ProtocolError(f"an event is not JSON: {event.data[:60]!r}") from error
-        if not isinstance(message, dict):
-            raise ProtocolError(f"an event is not a JSON object: {event.data[:60]!r}")
+        message = _json_object(event.data)
         if message.get("error") is not None or event.name == b"error":
             self.error = _error_text(message)
             return
@@ -96,6 +92,17 @@ class Answer:
             tokens = usage.get("completion_tokens")
             if isinstance(tokens, int):
                 self.completion_tokens = tokens
+
+
+def _json_object(data: bytes) -> dict[str, Any]:
+    try:
+        text = data.decode().strip()
+        message, end = _parse_prefix(text)
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(f"an event is not JSON: {data[:60]!r}") from error
+    if end != len(text) or not isinstance(message, dict):
+        raise ProtocolError(f"an event is not a JSON object: {data[:60]!r}")
+    return message
 
 
 def _error_text(message: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-import json
+import gc
 import os
 import resource
 import sys
@@ -30,7 +30,8 @@ examples:
   TARGET=http://127.0.0.1:8000 CONNECTION=keepalive CONNECTION_MAX_AGE_SECONDS=8 python3 load.py
   TARGET=http://127.0.0.1:8000 ARRIVAL=poisson RATE=20 SEED=7 SUMMARY_FILE=run.json python3 load.py
 
-exit code: 0 every request was ok; 1 anything else was counted; 2 bad configuration, client overloaded, or nothing measured.
+exit code: 0 every request was ok; 1 anything else was counted;
+           2 bad configuration, client overloaded, or nothing measured.
 SIGTERM or Ctrl-C ends the run early, with its final line; a second one does not wait for open streams.
 
 environment:
@@ -47,7 +48,7 @@ def main(arguments: list[str]) -> int:
             return _merge([Path(name) for name in arguments[1:]])
         if arguments:
             print(
-                f"load: unknown arguments {' '.join(arguments)!r}: everything is said by the environment, see --help",
+                f"load: unknown arguments {' '.join(arguments)!r}: see --help for what there is",
                 file=sys.stderr,
             )
             return _BAD_CONFIGURATION
@@ -80,6 +81,8 @@ def _load(environment: Mapping[str, str]) -> int:
     if chosen.summary_file not in ("", "-"):
         journal.open_for_writing("SUMMARY_FILE", chosen.summary_file).close()
     log = journal.Journal(chosen.events_file)
+    gc.freeze()  # what is loaded by now stays: the collector need not walk it again and again
+    gc.set_threshold(20_000, 20, 100)
     with asyncio.Runner() as runner:
         summary = runner.run(_execute(chosen, log))
     _report(summary, chosen, log)
@@ -112,7 +115,8 @@ def _allow_connections(streams: int) -> None:
         return
     if hard != resource.RLIM_INFINITY and hard < needed:
         raise settings.SettingsError(
-            f"CONCURRENCY is {streams}, but this process may open {hard} files: write at most {hard - _SPARE_FILES}, or raise ulimit -n"
+            f"CONCURRENCY is {streams}, but this process may open {hard} files: "
+            f"write at most {hard - _SPARE_FILES}, or raise ulimit -n"
         )
     with contextlib.suppress(ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))

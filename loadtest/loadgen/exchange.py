@@ -92,6 +92,8 @@ class Exchange:
 
     def give_up(self) -> Evidence:
         """Ends an exchange that the run cannot wait for any longer; returns what was seen of it."""
+        if self.over.done() and not self.over.cancelled():
+            return self.over.result()
         if self._timer is not None:
             self._timer.cancel()
         return self._evidence(Ending.RUN_OVER)

@@ -1,11 +1,11 @@
-"""Counts of durations in fixed buckets, so that runs merge exactly and percentiles of the merged run are real ones.
+"""Counts of durations in fixed buckets, so that runs merge exactly.
 
 Averages of percentiles are wrong; sums of bucket counts are not. Buckets are the same everywhere: single
 microseconds up to 1,024 us, then 512 equal steps in each power of two, so a bucket is at most 0.2 % wide.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 _EXACT = 1024  # microseconds; below, a bucket is one microsecond
@@ -44,15 +44,18 @@ class Histogram:
 
     def add(self, seconds: float) -> None:
         """Counts one duration; a negative one (clocks are read in some order) counts as 0."""
-        seconds = max(seconds, 0.0)
-        microseconds = int(seconds * _MICRO)
-        shift = microseconds.bit_length() - _STEP_BITS - 1
-        bucket = microseconds if shift <= 0 else (shift << _STEP_BITS) + (microseconds >> shift)
-        self.buckets[bucket] = self.buckets.get(bucket, 0) + 1
-        self.count += 1
-        self.total += seconds
-        self.least = min(self.least, seconds)
-        self.greatest = max(self.greatest, seconds)
+        self.add_all((seconds,))
+
+    def add_all(self, durations: Sequence[float]) -> None:
+        """Counts many durations in one go; one by one is what a run of many streams has no time for."""
+        buckets = self.buckets
+        for duration in durations:
+            bucket = bucket_of(int(max(duration, 0.0) * _MICRO))
+            buckets[bucket] = buckets.get(bucket, 0) + 1
+        self.count += len(durations)
+        self.total += sum(durations)
+        self.least = max(min(self.least, min(durations, default=math.inf)), 0.0)
+        self.greatest = max(self.greatest, max(durations, default=0.0))
 
     def merge(self, other: Self) -> None:
         """Adds every duration of `other`."""

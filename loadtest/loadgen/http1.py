@@ -1,7 +1,7 @@
 """One HTTP/1.1 response from bytes, with every way that it can be framed.
 
 Python's own client hides what a witness needs: whether any byte came, whether the body's end was announced or
-just happened, and when each piece arrived. So the response is parsed here, from the bytes that a protocol hands over.
+just happened, and when each piece arrived. So the response is parsed here, from the connection's bytes.
 """
 
 from enum import Enum, auto
@@ -12,7 +12,7 @@ _BODILESS = (204, 304)
 
 
 class ProtocolError(Exception):
-    """The server sent bytes that are not the HTTP/1.1 response, or not the event stream, that was asked for."""
+    """The bytes are not the HTTP/1.1 response, or not the event stream, that was asked for."""
 
 
 class _Part(Enum):
@@ -24,6 +24,9 @@ class _Part(Enum):
     COUNTED = auto()
     UNTIL_CLOSE = auto()
     DONE = auto()
+
+
+_PAYLOAD = frozenset({_Part.CHUNK, _Part.COUNTED, _Part.UNTIL_CLOSE, _Part.DONE})
 
 
 class ResponseParser:
@@ -61,39 +64,47 @@ class ResponseParser:
         position = 0
         body: list[bytes] = []
         while position < len(data):
-            part = self._part
-            if part is _Part.CHUNK or part is _Part.COUNTED:
-                got = data[position : position + self._left]
-                position += len(got)
-                self._left -= len(got)
-                body.append(got)
-                if not self._left:
-                    if part is _Part.CHUNK:
-                        self._part = _Part.CHUNK_END
-                    else:
-                        self._finish()
-            elif part is _Part.UNTIL_CLOSE:
-                body.append(data[position:])
-                break
-            elif part is _Part.DONE:
-                self.surplus = True
-                self.reusable = False
-                break
-            elif part is _Part.HEAD:
-                end = data.find(b"\r\n\r\n", position)
-                if end < 0:
-                    self._keep(data[position:], MAX_HEAD_BYTES)
-                    break
-                self._head(data[position:end])
-                position = end + 4
+            if self._part is _Part.SIZE and (whole := _whole_chunk(data, position)):
+                body.append(data[whole])
+                position = whole.stop + 2
+            elif self._part in _PAYLOAD:
+                position = self._payload(data, position, body)
             else:
-                end = data.find(b"\r\n", position)
-                if end < 0:
-                    self._keep(data[position:], MAX_LINE_BYTES)
-                    break
-                self._line(data[position:end])
-                position = end + 2
+                position = self._text(data, position)
         return body
+
+    def _payload(self, data: bytes, position: int, body: list[bytes]) -> int:
+        """Takes what is there of the body, or of what follows it; returns where it stopped."""
+        if self._part is _Part.DONE:
+            self.surplus = True
+            self.reusable = False
+            return len(data)
+        if self._part is _Part.UNTIL_CLOSE:
+            body.append(data[position:])
+            return len(data)
+        got = data[position : position + self._left]
+        body.append(got)
+        self._left -= len(got)
+        if not self._left:
+            if self._part is _Part.CHUNK:
+                self._part = _Part.CHUNK_END
+            else:
+                self._finish()
+        return position + len(got)
+
+    def _text(self, data: bytes, position: int) -> int:
+        """Takes the head or one line, or keeps its beginning for later; returns where it stopped."""
+        in_head = self._part is _Part.HEAD
+        mark = b"\r\n\r\n" if in_head else b"\r\n"
+        end = data.find(mark, position)
+        if end < 0:
+            self._keep(data[position:], MAX_HEAD_BYTES if in_head else MAX_LINE_BYTES)
+            return len(data)
+        if in_head:
+            self._head(data[position:end])
+        else:
+            self._line(data[position:end])
+        return end + len(mark)
 
     def end_of_input(self) -> bool:
         """Says that the peer closed its side; returns whether that was an orderly end of the body."""
@@ -169,3 +180,17 @@ class ResponseParser:
                 self._finish()
         else:
             self._part = _Part.UNTIL_CLOSE
+
+
+def _whole_chunk(data: bytes, position: int) -> slice | None:
+    """Returns where the chunk that begins here has its data, if all of it has come, as it mostly has."""
+    line_end = data.find(b"\r\n", position)
+    digits = data[position:line_end] if line_end > 0 else b""
+    if not digits.isalnum():
+        return None
+    try:
+        begin = line_end + 2
+        end = begin + int(digits, 16)
+    except ValueError:
+        return None
+    return slice(begin, end) if end > begin and data[end : end + 2] == b"\r\n" else None

@@ -13,7 +13,7 @@ class JournalError(Exception):
 
 
 class Journal:
-    """Writes human lines at once and events in batches (`flush`, called by the run every few milliseconds)."""
+    """Writes human lines at once and events when told to flush."""
 
     def __init__(self, events_file: str, output: TextIO | None = None) -> None:
         """Opens the events file: a path, `-` for standard output, or empty for none.
@@ -85,7 +85,7 @@ def open_for_writing(variable: str, path: str) -> TextIO:
         JournalError: it cannot be opened.
     """
     try:
-        return open(path, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - kept open for the run
+        return open(path, "w", encoding="utf-8")  # noqa: PTH123 - Path refuses no NUL byte
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise JournalError(

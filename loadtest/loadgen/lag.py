@@ -1,6 +1,6 @@
 """How late this program itself is: a timer that should fire every 10 ms, and how much later it did.
 
-Every time stamp that the load generator takes can be wrong by about this much. When the 99th percentile exceeds the
+Every time stamp that the load generator takes can be wrong by about this much. When its p99 exceeds the
 limit, the client is the bottleneck and its latencies say nothing about the server.
 """
 

@@ -45,7 +45,7 @@ def _summary_in(path: Path) -> Summary:
             except (AttributeError, KeyError, TypeError, ValueError) as error:
                 raise MergeError(f"{path}: not a summary of this program: {error!r}") from error
     raise MergeError(
-        f"{path}: holds no summary: run with SUMMARY_FILE or EVENTS_FILE set, and give that file or the pod's log"
+        f"{path}: holds no summary: give what a run with SUMMARY_FILE or EVENTS_FILE wrote, or the pod's log"
     )
 
 

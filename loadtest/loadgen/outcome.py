@@ -1,8 +1,8 @@
 """The one place that decides how a request ended.
 
-The decision reads evidence about bytes, not the name of whatever was raised: the same ConnectionResetError is a cut
-answer when a byte of it had come, a stale connection when none had and the connection was an old one, and a refusal
-otherwise.
+The decision reads evidence about bytes, not the name of whatever was raised: the same ConnectionResetError
+is a cut answer when a byte of it had come, a stale connection when none had and it had been used before,
+and a failed request otherwise.
 """
 
 import re
@@ -67,42 +67,22 @@ def classify(evidence: Evidence) -> Verdict:
     """Returns exactly one outcome for the evidence."""
     if evidence.status and evidence.status != _HTTP_OK:
         return Verdict(f"http_{evidence.status}", "")
-    if evidence.answer.done_at is not None:
-        return _closed_properly(evidence.answer)
-    if evidence.answer.error is not None:
-        return Verdict("error_event", evidence.answer.error)
-    if evidence.answer.finish_reason == "abort":
-        return Verdict("aborted", "finish_reason abort, no [DONE]")
-    if evidence.ending is Ending.RUN_OVER:
-        return Verdict(UNFINISHED, evidence.ending.value)
-    if evidence.ending is Ending.MALFORMED:
-        return Verdict("ProtocolError", str(evidence.error))
-    if evidence.ending is Ending.NOT_CONNECTED:
-        return Verdict(type(evidence.error).__name__, str(evidence.error))
-    if evidence.ending is Ending.SILENT:
-        return Verdict(
-            "stall", f"{evidence.error or evidence.ending.value} after {evidence.answer.events} events"
-        )
-    if not evidence.bytes_seen:
-        return _no_answer(evidence)
-    return _cut(evidence)
-
-
-def _closed_properly(answer: Answer) -> Verdict:
-    """[DONE] came; that alone proves nothing."""
+    answer = evidence.answer
     if answer.error is not None:
         return Verdict("error_event", answer.error)
+    if answer.finish_reason == "abort":
+        return Verdict("aborted", "finish_reason abort")
+    return _said_done(answer) if answer.done_at is not None else _never_said_done(evidence)
+
+
+def _said_done(answer: Answer) -> Verdict:
+    """[DONE] came; that alone proves nothing."""
     reason = answer.finish_reason
     if reason is None:
-        return Verdict(
-            "no_finish_reason", f"[DONE] after {answer.content_chunks} content chunks, no finish_reason"
-        )
-    if reason == "abort":
-        return Verdict("aborted", "finish_reason abort")
+        return Verdict("no_finish_reason", f"[DONE] after {answer.content_chunks} content chunks")
     if reason not in _GOOD_REASONS:
-        return Verdict(
-            "finish_" + (re.sub(r"[^A-Za-z0-9_]", "_", reason)[:32] or "empty"), f"finish_reason {reason!r}"
-        )
+        word = re.sub(r"[^A-Za-z0-9_]", "_", reason)[:32] or "empty"
+        return Verdict(f"finish_{word}", f"finish_reason {reason!r}")
     if answer.lost_chunk:
         return Verdict("lost_chunk", answer.lost_chunk)
     if not answer.content_chunks:
@@ -110,24 +90,44 @@ def _closed_properly(answer: Answer) -> Verdict:
     return Verdict(OK, "")
 
 
+def _never_said_done(evidence: Evidence) -> Verdict:
+    """What stopped the exchange decides, and whether any byte of the response had come by then."""
+    heard = f"after {evidence.answer.content_chunks} content chunks"
+    match evidence.ending:
+        case Ending.RUN_OVER:
+            verdict = Verdict(UNFINISHED, f"the run was over {heard}")
+        case Ending.MALFORMED:
+            verdict = Verdict("ProtocolError", str(evidence.error))
+        case Ending.NOT_CONNECTED:
+            verdict = Verdict(type(evidence.error).__name__, str(evidence.error))
+        case Ending.SILENT:
+            verdict = Verdict("stall", f"{evidence.error} {heard}")
+        case Ending.ORDERLY:
+            verdict = _ended_early(evidence)
+        case _ if not evidence.bytes_seen:
+            verdict = _no_answer(evidence)
+        case Ending.RESET:
+            verdict = Verdict("truncated_reset", f"connection reset {heard}")
+        case Ending.CLOSED:
+            verdict = Verdict("truncated", f"connection closed {heard}, before the body's end")
+    return verdict
+
+
+def _ended_early(evidence: Evidence) -> Verdict:
+    """A complete 200 response whose stream was not complete."""
+    if evidence.body_bytes and not evidence.event_stream:
+        return Verdict("ProtocolError", "HTTP 200, but not a text/event-stream")
+    if not evidence.answer.events:
+        return Verdict("empty", "HTTP 200 and an orderly end, but no event")
+    return Verdict(
+        "truncated", f"orderly end after {evidence.answer.content_chunks} content chunks, no [DONE]"
+    )
+
+
 def _no_answer(evidence: Evidence) -> Verdict:
     """The request was sent, and not one byte came back."""
     if evidence.reused:
         return Verdict(STALE_KEEPALIVE, f"reused connection: {evidence.ending.value} before the first byte")
     if evidence.ending is Ending.RESET:
-        return Verdict(type(evidence.error or ConnectionResetError()).__name__, str(evidence.error or ""))
+        return Verdict(type(evidence.error).__name__, str(evidence.error))
     return Verdict("RemoteDisconnected", "new connection closed before the first byte")
-
-
-def _cut(evidence: Evidence) -> Verdict:
-    """A 200, or the beginning of a response, that stopped before [DONE]."""
-    heard = f"after {evidence.answer.content_chunks} content chunks"
-    if evidence.ending is Ending.RESET:
-        return Verdict("truncated_reset", f"connection reset {heard}")
-    if evidence.ending is Ending.CLOSED:
-        return Verdict("truncated", f"connection closed {heard}, before the body's end")
-    if not evidence.event_stream and evidence.body_bytes:
-        return Verdict("ProtocolError", "HTTP 200, but not a text/event-stream")
-    if not evidence.answer.events:
-        return Verdict("empty", "HTTP 200 and an orderly end, but no event")
-    return Verdict("truncated", f"orderly end {heard}, without [DONE]")

@@ -2,22 +2,18 @@
 
 import asyncio
 import contextlib
-import json
 import signal
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Coroutine, Iterator
 from itertools import count
-from urllib.parse import urlsplit
 
 from loadgen.arrival import offsets, wait_after_failures
-from loadgen.connection import Pool
-from loadgen.exchange import Exchange
 from loadgen.journal import Journal, JournalError
 from loadgen.lag import LagMonitor
-from loadgen.outcome import OK, Ending, Evidence, classify
+from loadgen.outcome import OK
+from loadgen.sender import Sender
 from loadgen.settings import Settings
 from loadgen.summary import Summary
-from loadgen.tally import Result, Tally
 
 _PROGRESS_SECONDS = 5.0
 _FLUSH_SECONDS = 0.02
@@ -31,17 +27,8 @@ class Run:
         """Sends nothing yet; must be made where a loop runs."""
         self._settings = settings
         self._journal = journal
-        self._tally = Tally.for_settings(settings)
+        self._sender = Sender(settings, journal)
         self._lag = LagMonitor()
-        self._pool = Pool(
-            settings.host,
-            settings.port,
-            keep=settings.connection == "keepalive",
-            max_age_seconds=settings.connection_max_age_seconds,
-            connect_timeout_seconds=settings.connect_timeout_seconds,
-        )
-        self._request = _request_bytes(settings)
-        self._numbers = count()
         self._stopping = asyncio.Event()
         self._hard_end = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -74,7 +61,7 @@ class Run:
         self._stopping.set()
         await self._finish()
         self._lag.stop()
-        self._pool.close()
+        self._sender.pool.close()
         for task in background:
             task.cancel()
         finished = await asyncio.gather(*background, return_exceptions=True)
@@ -103,7 +90,7 @@ class Run:
     async def _stream(self) -> None:
         failures = 0
         while not self._stopping.is_set():
-            outcome = await self._send(time.monotonic())
+            outcome = await self._sender.send(time.monotonic())
             failures = 0 if outcome == OK else failures + 1
             if failures:
                 await self._wait(self._stopping, wait_after_failures(failures))
@@ -133,68 +120,16 @@ class Run:
         return missed
 
     async def _arrive(self, due: float) -> None:
-        """One arrival of the open loop; waits for a place among those in flight, which shows as schedule delay."""
+        """One arrival of the open loop; waiting for a place among those in flight is schedule delay."""
         try:
             async with self._in_flight:
                 if not self._stopping.is_set():
-                    await self._send(due)
+                    await self._sender.send(due)
                     return
         except asyncio.CancelledError:
             self._dropped += 1
             raise
         self._dropped += 1
-
-    async def _send(self, intended_at: float) -> str:
-        """Sends one request and counts it; returns its outcome."""
-        number = next(self._numbers)
-        began_at = time.monotonic()
-        connection = self._pool.take_idle()
-        reused = connection is not None
-        exchange: Exchange | None = None
-        try:
-            connection = connection or await self._pool.open()
-            exchange = Exchange(
-                connection, stall_seconds=self._settings.stall_seconds, first_token=self._first_token(number)
-            )
-            exchange.start(self._request)
-            self._journal.event("sent", exchange.sent_at, number)
-            evidence = await exchange.over
-        except asyncio.CancelledError:
-            evidence = exchange.give_up() if exchange is not None else Evidence(Ending.RUN_OVER)
-        except OSError as error:  # TimeoutError and failed name resolution are OSErrors too
-            evidence = Evidence(Ending.NOT_CONNECTED, error=error)
-        result = _result(number, intended_at, began_at, exchange, evidence)
-        if connection is not None:
-            if result.pod:
-                connection.pods.add(result.pod)
-            self._pool.give_back(connection, reusable=exchange is not None and exchange.reusable)
-        self._count(result)
-        return result.outcome
-
-    def _first_token(self, number: int) -> Callable[[Exchange, float], None]:
-        def write(exchange: Exchange, now: float) -> None:
-            self._journal.event("first_token", now, number, pod=exchange.pod)
-
-        return write
-
-    def _count(self, result: Result) -> None:
-        self._tally.add(result)
-        self._journal.event(
-            "end",
-            result.ended_at,
-            result.number,
-            outcome=result.outcome,
-            pod=result.pod,
-            http=result.http,
-            chunks=result.chunks,
-            tokens=result.tokens,
-            ttft=_rounded(result.ttft),
-            e2e=_rounded(result.e2e),
-            tpot=_rounded(result.tpot),
-            delay=_rounded(result.began_at - result.intended_at),
-            reused=result.reused,
-            detail=result.detail,
-        )
 
     async def _finish(self) -> None:
         """Waits for open streams, then counts what is still open as unfinished."""
@@ -225,9 +160,8 @@ class Run:
         for tick in count(1):
             due = self._started + tick * _PROGRESS_SECONDS
             await asyncio.sleep(due - time.monotonic())
-            self._journal.say(
-                f"t={tick * _PROGRESS_SECONDS:4.0f}s total={self._tally.total:5d} {self._tally.counts()}"
-            )
+            tally, elapsed = self._sender.tally, tick * _PROGRESS_SECONDS
+            self._journal.say(f"t={elapsed:4.0f}s total={tally.total:5d} {tally.counts()}")
 
     async def _flush_events(self) -> None:
         try:
@@ -255,65 +189,13 @@ class Run:
             arrival=self._settings.arrival,
             started=self._journal.unix(self._started),
             ended=self._journal.unix(time.monotonic()),
-            tally=self._tally,
+            tally=self._sender.tally,
             dropped=self._dropped,
-            opened=self._pool.opened,
-            reuses=self._pool.reuses,
-            pods_per_connection=self._pool.pods_per_connection,
+            opened=self._sender.pool.opened,
+            reuses=self._sender.pool.reuses,
+            pods_per_connection=self._sender.pool.pods_per_connection,
             lag=self._lag.lags,
             lag_limit=self._settings.lag_limit_seconds,
             cpu_share=self._lag.cpu_share,
             overloaded=int(late > self._settings.lag_limit_seconds),
         )
-
-
-def _request_bytes(settings: Settings) -> bytes:
-    body = json.dumps(
-        {
-            "model": settings.model_name,
-            "messages": [{"role": "user", "content": settings.prompt}],
-            "max_tokens": settings.max_tokens,
-            "stream": True,
-            "stream_options": {"include_usage": True},
-        }
-    ).encode()
-    parts = urlsplit(settings.url)
-    lines = [
-        f"POST {parts.path} HTTP/1.1",
-        f"Host: {parts.netloc}",
-        "Content-Type: application/json",
-        "Accept: text/event-stream",
-        f"Content-Length: {len(body)}",
-        f"Connection: {'keep-alive' if settings.connection == 'keepalive' else 'close'}",
-    ]
-    if settings.api_key:
-        lines.append(f"Authorization: Bearer {settings.api_key}")
-    return "\r\n".join([*lines, "", ""]).encode("ascii") + body
-
-
-def _result(
-    number: int, intended_at: float, began_at: float, exchange: Exchange | None, evidence: Evidence
-) -> Result:
-    outcome, detail = classify(evidence)
-    if exchange is not None and exchange.error_body and not detail:
-        detail = exchange.error_body.decode("utf-8", "replace")
-    return Result(
-        number=number,
-        intended_at=intended_at,
-        began_at=began_at,
-        sent_at=exchange.sent_at if exchange is not None else None,
-        arrivals=evidence.answer.arrivals,
-        done_at=evidence.answer.done_at,
-        ended_at=time.monotonic(),
-        outcome=outcome,
-        detail=detail,
-        pod=exchange.pod if exchange is not None else "",
-        http=evidence.status,
-        chunks=evidence.answer.content_chunks,
-        tokens=evidence.answer.completion_tokens,
-        reused=evidence.reused,
-    )
-
-
-def _rounded(seconds: float | None) -> float | None:
-    return None if seconds is None else round(seconds, 6)

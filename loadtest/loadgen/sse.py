@@ -1,8 +1,9 @@
 """Server-sent events from bytes, however the network cut them.
 
-Follows the event stream format of the WHATWG HTML standard: lines end in CR, LF or CRLF, a colon begins a comment,
-one space after the field's colon is dropped, several data lines are one event, an event that the stream ends
-inside is not an event. Text stays bytes: a character split over two reads is whole again before anybody decodes it.
+Follows the event stream format of the WHATWG HTML standard: lines end in CR, LF or CRLF, a colon begins a
+comment, one space after the field's colon is dropped, several data lines are one event, an event that the
+stream ends inside is not an event. Text stays bytes: a character split over two reads is whole again before
+anybody decodes it.
 """
 
 from typing import NamedTuple
@@ -56,10 +57,9 @@ class EventParser:
             self._tail = b""
             return []
         lines = text.splitlines()
-        last = text[-1]
-        if last in b"\r\n":
+        if text.endswith((b"\r", b"\n")):
             self._tail = b""
-            self._skip_newline = last == 0x0D  # the LF of a CRLF may come with the next piece
+            self._skip_newline = text.endswith(b"\r")  # the LF of a CRLF may come with the next piece
         else:
             self._tail = lines.pop()
         if self._data_bytes + len(self._tail) > MAX_EVENT_BYTES:

@@ -63,22 +63,25 @@ class Summary:
             limits = " ".join(f"{name}<={limit:g}s" for name, limit in self.tally.objectives.items())
             seconds = max(self.ended - self.started, 0.001)
             share = 100 * self.tally.good / self.tally.total
-            yield f"goodput {self.tally.good / seconds:.2f}/s {self.tally.good} of {self.tally.total} ({share:.1f}%) with {limits}"
-        yield f"connections opened={self.opened} reused={self.reuses} by_pods_seen={dict(sorted(self.pods_per_connection.items()))}"
+            met = f"{self.tally.good} of {self.tally.total} ({share:.1f}%)"
+            yield f"goodput {self.tally.good / seconds:.2f}/s {met} with {limits}"
+        pods = dict(sorted(self.pods_per_connection.items()))
+        yield f"connections opened={self.opened} reused={self.reuses} by_pods_seen={pods}"
         if self.lag.count:
             yield f"client lag {_figures(self.lag)} cpu={100 * self.cpu_share:.0f}%"
         if self.overloaded:
             late = 1000 * (self.lag.percentile(99) or 0.0)
             which = "" if self.runs == 1 else f" in {self.overloaded} of {self.runs} runs"
             yield (
-                f"client overloaded{which}: its own lag p99 is {late:.1f}ms, above {1000 * self.lag_limit:g}ms: "
+                f"client overloaded{which}: own lag p99 is {late:.1f}ms, above {1000 * self.lag_limit:g}ms: "
                 "latencies are not measured; counts are"
             )
         if self.dropped:
             yield f"dropped {self.dropped} intended requests were never sent"
         if not self.tally.total:
             yield "nothing measured: no request ended"
-        yield f"final total={self.tally.total} ok={self.tally.outcomes['ok']} failures={self.tally.failures or 'none'}"
+        failures = self.tally.failures or "none"
+        yield f"final total={self.tally.total} ok={self.tally.outcomes['ok']} failures={failures}"
 
     def to_json(self) -> dict[str, Any]:
         """Returns the summary as docs/load.md describes it; `from_json` reads it back without loss."""

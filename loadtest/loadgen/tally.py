@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Self
 
 from loadgen.histogram import Histogram
@@ -61,11 +62,9 @@ class Result:
         return (self.arrivals[-1] - self.arrivals[0]) / (self.tokens - 1)
 
     @property
-    def longest_gap(self) -> float | None:
-        """Seconds of the longest wait between two content chunks."""
-        if len(self.arrivals) <= 1:
-            return None
-        return max(after - before for before, after in zip(self.arrivals, self.arrivals[1:], strict=False))
+    def gaps(self) -> list[float]:
+        """Seconds between each two content chunks that follow each other."""
+        return [after - before for before, after in pairwise(self.arrivals)]
 
 
 class Tally:
@@ -115,12 +114,11 @@ class Tally:
         if result.outcome != OK or result.sent_at is None or result.done_at is None:
             return
         latencies = self.latencies
-        gaps = latencies["chunk_gap"]
-        for before, after in zip(result.arrivals, result.arrivals[1:], strict=False):
-            gaps.add(after - before)
+        gaps = result.gaps
+        latencies["chunk_gap"].add_all(gaps)
         measured = {
             "ttft": result.ttft,
-            "chunk_gap": result.longest_gap,
+            "chunk_gap": max(gaps, default=None),
             "tpot": result.tpot,
             "e2e": result.e2e,
         }
