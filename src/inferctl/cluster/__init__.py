@@ -1,0 +1,1 @@
+"""Clusters to run releases on: the embedded one, kind, or one that exists already."""

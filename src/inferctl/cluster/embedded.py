@@ -1,0 +1,287 @@
+"""The embedded cluster: real Kubernetes whose nodes are namespaces of this machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from inferctl.cluster import components, init_client, kubeconfig, network, node_files, system, teardown
+from inferctl.cluster.lock import locked
+from inferctl.cluster.node.plan import NodePlan
+from inferctl.cluster.node.supervisor import FAILED, READY
+from inferctl.cluster.pki import CertificateAuthority
+from inferctl.images.seed import Seed
+from inferctl.cluster.spec import API_SERVICE, DOMAIN, ClusterSpec, NodeSpec
+from inferctl.errors import ComponentFailed, DeadlineExceeded
+from inferctl.paths import BIN, ROOT
+from inferctl.process.command import tail
+from inferctl.process.identity import MARKER, ProcessIdentity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from inferctl.console import Progress
+
+_CONTROL_PLANE_SECONDS = 120
+_USABLE_SECONDS = 120
+_POLL_SECONDS = 0.05
+_PYTHON = ROOT / ".venv" / "bin" / "python"
+
+
+@dataclass(frozen=True)
+class NodeStatus:
+    """One node as its init sees it; ``components`` is empty when the init is gone."""
+
+    name: str
+    running: bool
+    components: dict[str, dict[str, object]]
+
+
+def up(spec: ClusterSpec, progress: Progress, *, retain: bool = False) -> ClusterSpec:
+    """Bring a cluster up and return when pods of it can be served.
+
+    A cluster that answers is left as it is; what a crash left behind is removed first.
+
+    Args:
+        spec: what to bring up; where the cluster exists, its own spec counts.
+        progress: told of each step.
+        retain: keep what is there when it fails, for a look at its logs.
+
+    Raises:
+        ComponentFailed: a component exited or was not ready in time; the message has the end of its log.
+        DeadlineExceeded: all components run, but the cluster did not become usable.
+        EnvironmentProblem: another inferctl is changing this cluster.
+    """
+    with locked(spec):
+        existing = ClusterSpec.load(spec.name)
+        if existing and healthy(existing):
+            progress.say(f"cluster {spec.name!r} is up")
+            return existing
+        if existing or spec.folder.exists():
+            with progress.step(f"removing what is left of cluster {spec.name!r}"):
+                teardown.remove(spec)
+        with _removed_on_failure(spec, retain=retain):
+            _start(spec, progress)
+        return spec
+
+
+def down(spec: ClusterSpec) -> None:
+    """Take a cluster down from whatever state it is in; nothing happens if there is none."""
+    with locked(spec):
+        teardown.remove(spec)
+
+
+def healthy(spec: ClusterSpec) -> bool:
+    """Whether all nodes' components are ready; one that is stopped or restarting makes it False."""
+    return all(
+        node.running and node.components and all(c["state"] == READY for c in node.components.values())
+        for node in status(spec)
+    )
+
+
+def status(spec: ClusterSpec) -> list[NodeStatus]:
+    """The state of each node and its components."""
+    found = []
+    for node in spec.nodes:
+        folder = spec.node_folder(node)
+        identity = _read_identity(folder)
+        running = identity is not None and identity.alive()
+        found.append(NodeStatus(node.name, running, init_client.status(folder) if running else {}))
+    return found
+
+
+def kill_node(spec: ClusterSpec, node: NodeSpec) -> None:
+    """End everything on a node at once, as a power cut would."""
+    identity = _read_identity(spec.node_folder(node))
+    if identity:
+        identity.kill()
+        identity.wait_gone(time.monotonic() + 10)
+
+
+def start_node(spec: ClusterSpec, node: NodeSpec) -> None:
+    """Boot a node that was killed; its disk is as it was."""
+    switch = _read_identity(spec.folder)
+    if switch is None or not switch.alive():
+        raise ComponentFailed(f"cluster {spec.name!r}: its network is gone; run cluster-up to build it anew")
+    folder = spec.node_folder(node)
+    for leftover in ("init.sock", "status.json"):
+        (folder / leftover).unlink(missing_ok=True)
+    process = _spawn_node(spec, node)
+    _join(spec, node, process, switch.pid)
+
+
+def _start(spec: ClusterSpec, progress: Progress) -> None:
+    spec.save()
+    seed = Seed.read()
+    with progress.step("certificates and configuration"):
+        authority = CertificateAuthority(spec.folder / "pki")
+        _write_plans(spec, authority, seed)
+        seed.copy_into(spec.folder / "registry")
+    with progress.step(f"starting {len(spec.nodes)} nodes"):
+        switch = _spawn(spec, spec.folder, ["unshare", "--net", "sleep", "infinity"])
+        processes = [_spawn_node(spec, node) for node in spec.nodes]
+        network.wait_namespace(switch.pid)
+        network.make_bridge(spec, switch.pid)
+        for node, process in zip(spec.nodes, processes, strict=True):
+            _join(spec, node, process, switch.pid)
+    with progress.step("control plane"):
+        _wait_ready(spec, [spec.control_plane], {"kube-apiserver", "registry"}, _CONTROL_PLANE_SECONDS)
+    with progress.step("nodes Ready, DNS answering"):
+        api = system.client(spec)
+        system.install(api, coredns=seed.coredns, pause=seed.pause, seconds=_USABLE_SECONDS)
+        try:
+            system.wait_usable(api, spec, seconds=_USABLE_SECONDS)
+        except DeadlineExceeded:
+            _raise_failed(spec, list(spec.nodes))
+            raise
+        _wait_ready(spec, list(spec.nodes), None, _USABLE_SECONDS)
+        kubeconfig.add_context(spec)
+
+
+def _write_plans(spec: ClusterSpec, authority: CertificateAuthority, seed: Seed) -> None:
+    folder = spec.node_folder(spec.control_plane)
+    folder.mkdir(parents=True)
+    registry = folder / "registry.json"
+    registry.write_text(node_files.registry_config(spec.folder))
+    serving = authority.server(
+        "kube-apiserver",
+        addresses=[API_SERVICE, spec.control_plane.address],
+        hosts=["kubernetes", "kubernetes.default", "kubernetes.default.svc", f"kubernetes.default.svc.{DOMAIN}"],
+    )
+    files = components.ControlPlaneFiles(
+        ca=authority.certificate,
+        serving=serving,
+        kubelet_client=authority.client("kube-apiserver-kubelet-client"),
+        service_accounts=authority.signing_key("service-accounts"),
+        controller_manager=_kubeconfig(spec, authority, "system:kube-controller-manager"),
+        scheduler=_kubeconfig(spec, authority, "system:kube-scheduler"),
+        registry_config=registry,
+    )
+    admin = authority.client("admin", groups=["system:masters"])
+    authority.kubeconfig(spec.kubeconfig, server=spec.api_url, user=admin, context=spec.context)
+    for node in spec.nodes:
+        node_files.write(spec, node, authority, pause=seed.pause)
+        folder = spec.node_folder(node)
+        parts = components.node(spec, node, folder, authority.certificate)
+        if node.control_plane:
+            parts = (*components.control_plane(spec, folder, files), *parts)
+        plan = NodePlan(
+            name=node.name,
+            folder=str(folder),
+            state_root=str(spec.folder.parent),
+            tools=str(BIN),
+            programs=components.programs(spec.kubernetes),
+            cgroup=f"{spec.cgroup}/{folder.name}",
+            components=parts,
+        )
+        plan.write(folder / "plan.json")
+
+
+def _kubeconfig(spec: ClusterSpec, authority: CertificateAuthority, user: str) -> Path:
+    path = spec.folder / "pki" / f"{user.replace(':', '-')}.kubeconfig"
+    authority.kubeconfig(path, server=spec.api_url, user=authority.client(user), context=spec.context)
+    return path
+
+
+def _spawn_node(spec: ClusterSpec, node: NodeSpec) -> subprocess.Popen[bytes]:
+    folder = spec.node_folder(node)
+    namespaces = ["unshare", "--net", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    init = [str(_PYTHON), "-m", "inferctl.cluster.node", str(folder / "plan.json")]
+    return _spawn(spec, folder, [*namespaces, *init])
+
+
+def _spawn(spec: ClusterSpec, folder: Path, command: list[str]) -> subprocess.Popen[bytes]:
+    """Start a process that outlives this one, marked as the cluster's, and write down which it is."""
+    with (folder / "init.log").open("ab") as log:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            cwd="/",
+            env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", MARKER: spec.marker},
+        )
+    identity = ProcessIdentity.of(process.pid)
+    if identity is None:
+        raise ComponentFailed(f"{command[0]} exited at once\n{tail((folder / 'init.log').read_text())}")
+    (folder / "init.pid").write_text(f"{identity.pid} {identity.started}")
+    return process
+
+
+def _read_identity(folder: Path) -> ProcessIdentity | None:
+    try:
+        pid, started = (folder / "init.pid").read_text().split()
+    except (FileNotFoundError, ValueError):
+        return None
+    return ProcessIdentity(int(pid), int(started))
+
+
+def _join(spec: ClusterSpec, node: NodeSpec, process: subprocess.Popen[bytes], switch: int) -> None:
+    """Connect a node to the network and have its init begin."""
+    network.wait_namespace(process.pid)
+    network.attach(spec, node, process.pid, switch)
+    folder = spec.node_folder(node)
+    deadline = time.monotonic() + _CONTROL_PLANE_SECONDS
+    while not (folder / "init.sock").exists():
+        if process.poll() is not None:
+            log = folder / "init.log"
+            raise ComponentFailed(
+                f"node {node.name}: its init exited with code {process.returncode}\n{tail(log.read_text())}\nlog: {log}"
+            )
+        if time.monotonic() > deadline:
+            raise ComponentFailed(f"node {node.name}: its init is not there after {_CONTROL_PLANE_SECONDS} s")
+        time.sleep(_POLL_SECONDS)
+    init_client.ask(folder, "begin")
+
+
+def _wait_ready(spec: ClusterSpec, nodes: list[NodeSpec], wanted: set[str] | None, seconds: float) -> None:
+    """Wait until components are ready: the wanted ones, or all."""
+    deadline = time.monotonic() + seconds
+    while True:
+        _raise_failed(spec, nodes)
+        late = []
+        for node in nodes:
+            known = init_client.status(spec.node_folder(node))
+            names = wanted or set(known) or {"init"}
+            late += [f"{node.name}/{name}" for name in names if known.get(name, {}).get("state") != READY]
+        if not late:
+            return
+        if time.monotonic() > deadline:
+            raise DeadlineExceeded(f"not ready after {seconds:.0f} s: {', '.join(sorted(late))}")
+        time.sleep(_POLL_SECONDS)
+
+
+def _raise_failed(spec: ClusterSpec, nodes: list[NodeSpec]) -> None:
+    for node in nodes:
+        folder = spec.node_folder(node)
+        for name, component in init_client.status(folder).items():
+            if component["state"] == FAILED:
+                log = folder / "logs" / f"{name}.log"
+                said = tail(log.read_text(errors="replace")) if log.exists() else ""
+                raise ComponentFailed(f"{node.name}: {name} {component['detail']}\n{said}\nlog: {log}")
+
+
+@contextmanager
+def _removed_on_failure(spec: ClusterSpec, *, retain: bool) -> Iterator[None]:
+    """Remove a cluster whose start failed or was interrupted, but keep its logs where the message points to."""
+    try:
+        yield
+    except BaseException as error:
+        if retain:
+            error.add_note(f"kept for inspection: {spec.folder}; remove it with: ./just cluster-down")
+            raise
+        kept = spec.folder.parent / f"{spec.name}.failed-logs"
+        shutil.rmtree(kept, ignore_errors=True)
+        for node in spec.nodes:
+            logs = spec.node_folder(node) / "logs"
+            if logs.exists():
+                shutil.copytree(logs, kept / node.name)
+        teardown.remove(spec)
+        raise

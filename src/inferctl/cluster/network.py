@@ -1,0 +1,128 @@
+"""The node network: one bridge in a namespace of its own, a link to each node and one to the host.
+
+The bridge is not on the host's own stack, where a container engine's firewall would drop what crosses it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyroute2 import IPRoute, NetNS
+from pyroute2.netlink.exceptions import NetlinkError
+
+from inferctl.cluster.spec import SERVICE_NETWORK
+from inferctl.errors import DeadlineExceeded
+
+if TYPE_CHECKING:
+    from inferctl.cluster.spec import ClusterSpec, NodeSpec
+
+_BRIDGE = "bridge"
+_NODE_LINK = "eth0"
+_NAMESPACE_SECONDS = 10
+_PREFIX = 24
+
+
+def wait_namespace(pid: int) -> None:
+    """Wait until a process has entered a network namespace of its own.
+
+    Raises:
+        DeadlineExceeded: it has not, or it has ended.
+    """
+    own = os.readlink("/proc/self/ns/net")
+    deadline = time.monotonic() + _NAMESPACE_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            if os.readlink(f"/proc/{pid}/ns/net") != own:
+                return
+        except OSError as error:
+            raise DeadlineExceeded(f"process {pid} ended before it had a network namespace") from error
+        time.sleep(0.005)
+    raise DeadlineExceeded(f"process {pid} has no network namespace of its own after {_NAMESPACE_SECONDS} s")
+
+
+def make_bridge(spec: ClusterSpec, switch: int) -> None:
+    """Make the bridge in the namespace of process ``switch``, and give the host its address on it."""
+    with NetNS(f"/proc/{switch}/ns/net") as namespace:
+        namespace.link("add", ifname=_BRIDGE, kind="bridge")
+        _up(namespace, _BRIDGE)
+    with IPRoute() as host:
+        host.link("add", ifname=spec.host_link, kind="veth", peer={"ifname": "host", "net_ns_pid": switch})
+        index = _up(host, spec.host_link)
+        host.addr("add", index=index, address=str(spec.host_address), prefixlen=_PREFIX)
+    _enslave(switch, "host")
+
+
+def attach(spec: ClusterSpec, node: NodeSpec, process: int, switch: int) -> None:
+    """Link the namespace of ``process`` to the bridge, with the node's address and routes to the others' pods."""
+    port = port_name(spec, node)
+    with NetNS(f"/proc/{switch}/ns/net") as namespace:
+        namespace.link("add", ifname=port, kind="veth", peer={"ifname": _NODE_LINK, "net_ns_pid": process})
+    _enslave(switch, port)
+    with NetNS(f"/proc/{process}/ns/net") as namespace:
+        _up(namespace, "lo")
+        index = _up(namespace, _NODE_LINK)
+        namespace.addr("add", index=index, address=str(node.address), prefixlen=_PREFIX)
+        # What a node's own programs send to a service must have a route before kube-proxy redirects it.
+        # There is no default route: nothing leaves the cluster.
+        namespace.route("add", dst=str(SERVICE_NETWORK), oif=index)
+        for other in spec.nodes:
+            if other != node:
+                namespace.route("add", dst=str(other.pods), gateway=str(other.address))
+
+
+def set_port(spec: ClusterSpec, node: NodeSpec, switch: int, *, up: bool) -> None:
+    """Cut a node off the network, or connect it again."""
+    with NetNS(f"/proc/{switch}/ns/net") as namespace:
+        index = namespace.link_lookup(ifname=port_name(spec, node))[0]
+        namespace.link("set", index=index, state="up" if up else "down")
+
+
+def port_name(spec: ClusterSpec, node: NodeSpec) -> str:
+    """The bridge's end of a node's link."""
+    return f"node{spec.nodes.index(node)}"
+
+
+def remove_host_link(name: str) -> None:
+    """Remove the host's link; nothing happens if it went with its namespace already."""
+    with IPRoute() as host:
+        for index in host.link_lookup(ifname=name):
+            try:
+                host.link("del", index=index)
+            except NetlinkError as error:
+                if host.link_lookup(ifname=name):
+                    raise error
+
+
+def overlaps(network: IPv4Network, *, own_link: str = "") -> list[str]:
+    """The host's routes and addresses that overlap ``network``, described; the default route does not count."""
+    found = []
+    with IPRoute() as host:
+        names = {link["index"]: link.get("ifname") for link in host.get_links()}
+        for route in host.get_routes(family=2):
+            length, destination = route["dst_len"], route.get("dst")
+            device = names.get(route.get("oif"), "?")
+            if destination and length and device != own_link and network.overlaps(IPv4Network((destination, length))):
+                found.append(f"{destination}/{length} on {device}")
+    return sorted(set(found))
+
+
+def _enslave(switch: int, port: str) -> None:
+    with NetNS(f"/proc/{switch}/ns/net") as namespace:
+        bridge = namespace.link_lookup(ifname=_BRIDGE)[0]
+        index = namespace.link_lookup(ifname=port)[0]
+        namespace.link("set", index=index, master=bridge, state="up")
+
+
+def _up(stack: IPRoute, name: str) -> int:
+    index: int = stack.link_lookup(ifname=name)[0]
+    stack.link("set", index=index, state="up")
+    return index
+
+
+def link_exists(name: str) -> bool:
+    """Whether the host has a link of this name."""
+    return Path("/sys/class/net", name).exists()

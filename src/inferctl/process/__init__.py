@@ -1,0 +1,1 @@
+"""Running programs, and knowing the ones that run."""

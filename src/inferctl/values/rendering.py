@@ -1,0 +1,132 @@
+"""Renders the chart with Helm, the only judge of what the chart accepts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from inferctl.errors import EnvironmentProblem, InferctlError
+from inferctl.paths import CHART, tool
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+#: Kubernetes objects are read as what YAML gives; their shape is the API server's business.
+KubernetesObject = dict[str, Any]
+
+_DEADLINE = 60  # seconds; a rendering takes about 0.1
+
+
+class ChartRefusal(InferctlError):  # noqa: N818 - named for what happened, as the others are
+    """Helm did not render the chart with these values; the message is Helm's own."""
+
+    exit_code = 1
+
+
+@dataclass(frozen=True)
+class Release:
+    """The objects of one release, as the chart renders them."""
+
+    objects: tuple[KubernetesObject, ...]
+
+    def of_kind(self, kind: str) -> KubernetesObject | None:
+        """The object of this kind, if there is one; the chart never makes two."""
+        return next((item for item in self.objects if item["kind"] == kind), None)
+
+    @property
+    def deployment(self) -> KubernetesObject:
+        """The Deployment, which every release has."""
+        return next(item for item in self.objects if item["kind"] == "Deployment")
+
+    @property
+    def service(self) -> KubernetesObject:
+        """The Service, which every release has."""
+        return next(item for item in self.objects if item["kind"] == "Service")
+
+    @property
+    def pod(self) -> KubernetesObject:
+        """The pod's spec."""
+        spec: KubernetesObject = self.deployment["spec"]["template"]["spec"]
+        return spec
+
+    @property
+    def engine(self) -> KubernetesObject:
+        """The engine's container."""
+        container: KubernetesObject = self.pod["containers"][0]
+        return container
+
+    @property
+    def argv(self) -> list[str]:
+        """The engine's arguments as the kubelet passes them on."""
+        return [_as_expanded(argument) for argument in self.engine.get("args", [])]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The engine's variables that have a value in the Deployment, as the kubelet passes them on."""
+        return {item["name"]: _as_expanded(item["value"]) for item in self.engine["env"] if "value" in item}
+
+
+def render(
+    files: Sequence[Path],
+    *,
+    release: str = "model",
+    namespace: str = "default",
+    chart: Path = CHART,
+    helm: Path | None = None,
+    options: Sequence[str] = (),
+) -> str:
+    """What ``helm template`` prints for these values files.
+
+    Args:
+        files: values files; later ones win.
+        release: the release's name.
+        namespace: where it would be installed.
+        chart: the chart's folder or package.
+        helm: the Helm program; the project's own if absent.
+        options: further options of ``helm template``.
+
+    Raises:
+        ChartRefusal: Helm ended with an error.
+        EnvironmentProblem: there is no Helm.
+    """
+    program = helm or tool("helm")
+    command = [str(program if program.exists() else "helm"), "template", release, str(chart)]
+    command += ["--namespace", namespace, *options]
+    for file in files:
+        command += ["--values", str(file)]
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+            timeout=_DEADLINE,
+            # A rendering allocates little: collecting garbage doubles its processor time.
+            env={**os.environ, "GOGC": "off"},
+        )
+    except FileNotFoundError as error:
+        raise EnvironmentProblem(
+            "helm is not installed; run ./just tools to build what this project uses"
+        ) from error
+    except subprocess.TimeoutExpired as error:
+        raise EnvironmentProblem(
+            f"helm has not rendered the chart after {_DEADLINE} s; is the machine busy?"
+        ) from error
+    if done.returncode:
+        raise ChartRefusal(done.stderr.strip())
+    return done.stdout
+
+
+def parse(manifests: str) -> Release:
+    """The objects in what ``render`` returned."""
+    return Release(tuple(item for item in yaml.load_all(manifests, Loader=yaml.CSafeLoader) if item))
+
+
+def _as_expanded(text: str) -> str:
+    """What the kubelet makes of a text in which every $ is doubled."""
+    return text.replace("$$", "$")

@@ -1,0 +1,156 @@
+"""What a release will do, in numbers read off the objects that the chart renders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from inferctl.values.rendering import Release
+
+_SHUTDOWN_FLAG = "--shutdown-timeout"
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """What an app team should know of its service before it runs. All times in seconds.
+
+    Attributes:
+        model: the model's name.
+        image: the engine's image, by digest.
+        address: the Service as clients in the cluster write it.
+        replicas: pods that serve; None where an autoscaler decides.
+        load_seconds: how long a pod may load before it is restarted.
+        rollout_deadline_seconds: when a rollout without progress counts as failed.
+        grace_seconds: from the decision to stop a pod until it is killed.
+        pre_stop_seconds: the part of it before SIGTERM.
+        stream_seconds: the part of it in which the engine finishes its streams; None if nobody tells it.
+        most_pods: pods during a rollout.
+        least_ready: serving pods during a rollout.
+        kept_by_drains: ready pods that node drains leave; None without a budget.
+        devices: devices per pod (GPUs), by resource name.
+    """
+
+    model: str
+    image: str
+    address: str
+    replicas: int | None
+    load_seconds: int
+    rollout_deadline_seconds: int
+    grace_seconds: int
+    pre_stop_seconds: int
+    stream_seconds: int | None
+    most_pods: int
+    least_ready: int
+    kept_by_drains: int | None
+    devices: dict[str, str]
+
+
+def describe(release: Release, *, namespace: str) -> Behaviour:
+    """Read the behaviour of a release off its objects."""
+    spec = release.deployment["spec"]
+    startup = release.engine["startupProbe"]
+    strategy = spec["strategy"]["rollingUpdate"]
+    replicas = spec.get("replicas")
+    count = 1 if replicas is None else replicas
+    budget = release.of_kind("PodDisruptionBudget")
+    service = release.service
+    limits = release.engine.get("resources", {}).get("limits", {})
+    return Behaviour(
+        model=release.environment["MODEL_NAME"],
+        image=release.engine["image"],
+        address=f"http://{service['metadata']['name']}.{namespace}:{service['spec']['ports'][0]['port']}",
+        replicas=replicas,
+        load_seconds=startup["failureThreshold"] * startup["periodSeconds"],
+        rollout_deadline_seconds=spec["progressDeadlineSeconds"],
+        grace_seconds=release.pod["terminationGracePeriodSeconds"],
+        pre_stop_seconds=release.engine.get("lifecycle", {})
+        .get("preStop", {})
+        .get("sleep", {})
+        .get("seconds", 0),
+        stream_seconds=_stream_seconds(release.argv),
+        most_pods=count + strategy["maxSurge"],
+        least_ready=max(0, count - strategy["maxUnavailable"]),
+        kept_by_drains=budget["spec"]["minAvailable"] if budget else None,
+        devices={name: str(amount) for name, amount in limits.items() if "/" in name},
+    )
+
+
+def advice(release: Release, behaviour: Behaviour) -> list[str]:
+    """What the file leaves open and its author may not have meant to."""
+    return [*_advice_on_pods(behaviour), *_advice_on_engine(release), *_advice_on_streams(behaviour)]
+
+
+def in_words(behaviour: Behaviour) -> list[tuple[str, str]]:
+    """The behaviour as lines of a heading and a sentence."""
+    sleep = f"{behaviour.pre_stop_seconds} s sleep"
+    whole = f"{behaviour.grace_seconds} s"
+    if behaviour.stream_seconds is None:
+        drain = f"{sleep}, then as long as the engine takes; killed after {whole} in all"
+    else:
+        streams = f"{behaviour.stream_seconds} s for streams that have begun"
+        drain = f"up to {whole} a pod: {sleep}, {streams}, the rest to exit; a longer answer is cut"
+    deadline = f"failed after {behaviour.rollout_deadline_seconds} s without progress"
+    devices = ", ".join(f"{amount} {name}" for name, amount in behaviour.devices.items()) or "no accelerator"
+    pods = "as many as the autoscaler says" if behaviour.replicas is None else str(behaviour.replicas)
+    if behaviour.kept_by_drains is None:
+        kept = "no budget: all pods may be evicted at once"
+    else:
+        kept = f"evicts a pod only while {behaviour.kept_by_drains} other(s) are ready"
+    return [
+        ("model", behaviour.model),
+        ("image", behaviour.image),
+        ("address", behaviour.address),
+        ("pods", f"{pods}, each with {devices}"),
+        ("load", f"up to {behaviour.load_seconds} s; a pod that takes longer is restarted"),
+        ("drain", drain),
+        (
+            "rollout",
+            f"at most {behaviour.most_pods} pod(s), at least {behaviour.least_ready} ready; {deadline}",
+        ),
+        ("node drain", kept),
+    ]
+
+
+def _advice_on_pods(behaviour: Behaviour) -> Iterator[str]:
+    if not behaviour.devices:
+        yield "resources.limits names no accelerator: the engine runs on the processor"
+    if behaviour.replicas == 0:
+        yield "replicaCount is 0: nothing serves"
+    if behaviour.replicas == 1:
+        if behaviour.least_ready == 0:
+            yield "rollout.maxSurge is 0 with one pod: every rollout has an outage of one drain and one load"
+        yield "replicaCount is 1: after a node drain nothing serves until the new pod has loaded"
+
+
+def _advice_on_engine(release: Release) -> Iterator[str]:
+    argv = release.argv
+    if not argv or argv[0] == _SHUTDOWN_FLAG:
+        yield "engine.args is empty: the engine must find its model in MODEL_NAME (vLLM wants it as an argument)"
+    user = release.pod.get("securityContext", {}).get("runAsUser")
+    if user is not None and "HOME" not in release.environment:
+        yield f"engine.env.HOME is not set: user {user} may have no home in the image (vLLM needs one, such as /tmp)"
+
+
+def _advice_on_streams(behaviour: Behaviour) -> Iterator[str]:
+    streams = behaviour.stream_seconds
+    left = behaviour.grace_seconds - behaviour.pre_stop_seconds
+    if streams is None:
+        yield "nobody tells the engine how long it may finish its streams: it must do so by itself after SIGTERM"
+    elif streams > left:
+        yield f"engine.args gives streams {streams} s, but the engine is killed {left} s after the sleep"
+    elif streams == 0:
+        yield "the engine has 0 s to finish its streams: every rollout cuts the answers that have begun"
+
+
+def _stream_seconds(argv: list[str]) -> int | None:
+    """The time that the engine's arguments give to streams; the last flag counts, as in argparse."""
+    found = None
+    for position, argument in enumerate(argv):
+        flag, _, value = argument.partition("=")
+        if flag.replace("_", "-") == _SHUTDOWN_FLAG:
+            text = value or (argv[position + 1] if position + 1 < len(argv) else "")
+            found = int(text) if text.isdecimal() else None
+    return found

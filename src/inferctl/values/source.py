@@ -1,0 +1,93 @@
+"""A values file as it was written, before YAML gives its words a meaning.
+
+YAML reads an unquoted 0123 as 83, on as true and 1.10 as 1.1, and Helm keeps the last of two equal keys in
+silence. No chart can see this afterwards; only the file itself can.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import yaml
+
+from inferctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Text:
+    """A scalar as it stands in the file."""
+
+    written: str
+    quoted: bool
+    line: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """A values file as a tree of nodes; an empty file has none."""
+
+    root: yaml.MappingNode | None
+
+    def texts(self, *path: str) -> dict[str, Text]:
+        """The scalars directly under the mapping at ``path``, by key; a later key wins, as in Helm."""
+        node: yaml.Node | None = self.root
+        for name in path:
+            node = next((value for key, value in _items(node) if key.value == name), None)
+        return {
+            str(key.value): Text(str(value.value), value.style is not None, value.start_mark.line + 1)
+            for key, value in _items(node)
+            if isinstance(value, yaml.ScalarNode)
+        }
+
+    def repeated_keys(self) -> list[tuple[str, int]]:
+        """Keys that stand twice in one mapping: the dotted path, and the line of the second."""
+        return list(_repeated(self.root, ""))
+
+
+def read(file: Path) -> Source:
+    """Read a values file.
+
+    Raises:
+        UsageError: it cannot be read, is not YAML, or is not a mapping of keys to values.
+    """
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}; name a values file that can be read") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file}: byte {error.start} is not UTF-8; save the file as UTF-8 text") from error
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "somewhere"
+        raise UsageError(
+            f"{file}: {where}: {error.problem}; a value with ': ' or '#' in it needs quotes"
+        ) from error
+    except yaml.reader.ReaderError as error:
+        raise UsageError(
+            f"{file}: character {error.position} cannot stand in YAML; write it as an escape in quotes"
+        ) from error
+    if root is not None and not isinstance(root, yaml.MappingNode):
+        raise UsageError(f"{file}: holds no keys with values; see inferctl values init --help")
+    return Source(root)
+
+
+def _items(node: yaml.Node | None) -> Iterator[tuple[yaml.ScalarNode, yaml.Node]]:
+    if isinstance(node, yaml.MappingNode):
+        yield from ((key, value) for key, value in node.value if isinstance(key, yaml.ScalarNode))
+
+
+def _repeated(node: yaml.Node | None, path: str) -> Iterator[tuple[str, int]]:
+    seen: set[str] = set()
+    for key, value in _items(node):
+        here = f"{path}.{key.value}".lstrip(".")
+        if key.value in seen:
+            yield here, key.start_mark.line + 1
+        seen.add(key.value)
+        yield from _repeated(value, here)
