@@ -1,8 +1,8 @@
 """A chat completion server that costs little and keeps its own record of every answer.
 
-One asyncio loop, no framework: tokens are due in the order in which they were scheduled, so two queues take the
-place of a timer per token. `GET /record` tells how long the server itself took to its first tokens, which is the
-truth that clients are compared with; `DELETE /record` empties it.
+One asyncio loop, no framework: tokens are due in the order in which they were scheduled, so two queues take
+the place of a timer per token. `GET /record` tells how long the server itself took to its first tokens, which is
+the truth that clients are compared with; `DELETE /record` empties it.
 
     python3 bench/peers/server.py --port 8100
     python3 bench/peers/server.py --port 8100 --ending abort
