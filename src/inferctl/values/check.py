@@ -45,7 +45,7 @@ def check(file: Path, *, release: str, namespace: str) -> Finding:
     try:
         rendered = rendering.parse(rendering.render([file], release=release, namespace=namespace))
     except rendering.ChartRefusal as refusal:
-        return Finding(problems + refusals.explain(str(refusal)))
+        return Finding(problems + refusals.explain(str(refusal), written.values))
     problems += _misread(written, rendered)
     behaviour = service.describe(rendered, namespace=namespace)
     return Finding(problems, behaviour, service.advice(rendered, behaviour))

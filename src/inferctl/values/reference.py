@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import re
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inferctl.paths import CHART
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 Schema = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Key:
-    """What the schema says about one key."""
-
-    path: str
-    description: str
-    default: object
-    examples: tuple[object, ...]
 
 
 @cache
@@ -37,35 +30,37 @@ def resolve(node: Schema) -> Schema:
     return {**resolve(definition), **{key: value for key, value in node.items() if key != "$ref"}}
 
 
-def keys() -> dict[str, Key]:
-    """Every key that a values file may set and that has a default, by its dotted path."""
-    found: dict[str, Key] = {}
-    for name, node in schema()["properties"].items():
-        if "default" in node:
-            found[name] = _key(name, node)
-        for inner, below in node.get("properties", {}).items():
-            found[f"{name}.{inner}"] = _key(f"{name}.{inner}", below)
-    return found
+def at(path: Sequence[str]) -> Schema | None:
+    """The schema of the value at a path of keys and list positions; None where it has no such place."""
+    node: Schema | None = schema()
+    for name in path:
+        node = _below(resolve(node), name) if node is not None else None
+    return resolve(node) if node is not None else None
 
 
-def nearest(path: str) -> Key | None:
-    """The key that a path is, or lies in."""
-    known = keys()
-    parts = path.replace("[", ".").split(".")
-    for length in range(len(parts), 0, -1):
-        if key := known.get(".".join(parts[:length])):
-            return key
-    return None
+def hint(path: Sequence[str]) -> str:
+    """What goes at a path, with examples: the words of the nearest place that the schema describes."""
+    for length in range(len(path), 0, -1):
+        node = at(path[:length])
+        if node and "examples" in node:
+            place = dotted(path[:length])
+            shown = " or ".join(
+                f"{place}: {json.dumps(value, ensure_ascii=False)}" for value in node["examples"]
+            )
+            return f"{node['description']} For example {shown}"
+    return ""
 
 
-def names_in(path: str) -> list[str]:
-    """The keys that the schema has directly under a dotted path; none where it names no keys."""
-    node = schema()
-    for part in filter(None, path.split(".")):
-        node = resolve(node.get("properties", {}).get(part, {}))
-    return list(node.get("properties", {}))
+def dotted(path: Sequence[str]) -> str:
+    """A path as people write it: engine.args[0]."""
+    return "".join(f"[{name}]" if name.isdigit() else f".{name}" for name in path).removeprefix(".")
 
 
-def _key(path: str, node: Schema) -> Key:
-    full = resolve(node)
-    return Key(path, full["description"], full["default"], tuple(full.get("examples", ())))
+def _below(node: Schema, name: str) -> Schema | None:
+    if name in node.get("properties", {}):
+        found: Schema = node["properties"][name]
+        return found
+    for pattern, value in node.get("patternProperties", {}).items():
+        if value and re.search(pattern, name):
+            return dict(value)
+    return dict(node["items"]) if "items" in node and name.isdigit() else None

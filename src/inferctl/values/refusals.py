@@ -1,8 +1,8 @@
 """Turns Helm's words for a refusal into one problem per key.
 
 Helm reports a breach of the schema as a JSON pointer with a terse clause, and a breach of the chart's own
-rules as lines that already name the key, the value and the fix. Both become a Problem; what the schema
-leaves out is added from its descriptions.
+rules as lines that already name the key, the value and the fix. Both become a Problem; the value and
+what belongs there instead are added to the terse ones.
 """
 
 from __future__ import annotations
@@ -11,12 +11,18 @@ import difflib
 import json
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from inferctl.values import reference
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
 _SCHEMA_LINE = re.compile(r"^\s*- at '(?P<pointer>.*?)': (?P<clause>.*)$")
 _TEMPLATE_LINE = re.compile(r"execution error at \([^)]*\): (?P<first>.*)$")
-_UNKNOWN = re.compile(r"'([^']*)'")
+_NAME = re.compile(r"'([^']*)'")
+_KEY = re.compile(r"^[A-Za-z]+(\.[A-Za-z0-9_./-]+)?")
+_SHOWN = 60  # characters of a value that are shown
 
 
 @dataclass(frozen=True)
@@ -36,69 +42,61 @@ class Problem:
     line: int = 0
 
 
-def explain(refusal: str) -> list[Problem]:
-    """The problems that a refusal by Helm names, at least one."""
+def explain(refusal: str, values: object) -> list[Problem]:
+    """The problems that a refusal by Helm names, at least one.
+
+    Args:
+        refusal: what Helm printed.
+        values: the content of the values file, to show what was written.
+    """
     lines = refusal.splitlines()
-    problems = [problem for line in lines if (problem := _from_schema(line))]
+    problems = [problem for line in lines for problem in _from_schema(line, values)]
     for number, line in enumerate(lines):
         if match := _TEMPLATE_LINE.search(line):
-            said = [
-                match["first"],
-                *(rest for rest in lines[number + 1 :] if rest and not rest.startswith("Use --debug")),
-            ]
-            problems += [Problem(_leading_key(text), text) for text in said]
+            rest = [text for text in lines[number + 1 :] if text and not text.startswith("Use --debug")]
+            problems += [Problem(_leading_key(text), text) for text in (match["first"], *rest)]
             break
     return problems or [Problem("", refusal.removeprefix("Error: "))]
 
 
-def _from_schema(line: str) -> Problem | None:
+def _from_schema(line: str, values: object) -> Iterator[Problem]:
     match = _SCHEMA_LINE.match(line)
     if not match or match["clause"] == "validation failed":
-        return None
-    path = _dotted(match["pointer"])
-    clause = match["clause"]
-    if clause.startswith("additional properties"):
-        name = (_UNKNOWN.search(clause) or [clause, clause])[1]
-        return Problem(
-            f"{path}.{name}".lstrip("."), f"{clause} at {path or 'the top level'}", _suggestion(path, name)
-        )
-    return Problem(path, clause, _hint(path))
+        return
+    path = [token.replace("~1", "/").replace("~0", "~") for token in match["pointer"].split("/")[1:]]
+    place = reference.dotted(path) or "a values file"
+    if match["clause"].startswith("additional properties"):
+        for name in _NAME.findall(match["clause"]):
+            yield Problem(reference.dotted([*path, name]), f"is no key of {place}", _suggestion(path, name))
+    else:
+        yield Problem(place, f"is {_shown(values, path)}: {match['clause']}", reference.hint(path))
 
 
-def _suggestion(path: str, name: str) -> str:
-    if f"{path}.{name}" == "image.tag":
-        return "name the image by image.digest: a tag can be moved"
-    known = reference.names_in(path)
+def _suggestion(path: Sequence[str], name: str) -> str:
+    if [*path, name] == ["image", "tag"]:
+        return "name the image by image.digest: a tag can be moved, a digest cannot"
+    known = list((reference.at(path) or {}).get("properties", {}))
     close = difflib.get_close_matches(name, known, n=1)
     if close:
         return f"is {close[0]} meant?"
-    if known:
-        return f"the keys here are {', '.join(known)}"
-    return _hint(path)
+    return f"the keys here are {', '.join(known)}" if known else reference.hint(path)
 
 
-def _hint(path: str) -> str:
-    key = reference.nearest(path)
-    if key is None:
-        return ""
-    examples = " or ".join(
-        f"{key.path}: {json.dumps(example, ensure_ascii=False)}" for example in key.examples
-    )
-    return f"{key.description} For example {examples}"
-
-
-def _dotted(pointer: str) -> str:
-    """A JSON pointer (/engine/args/0) as people write keys (engine.args[0])."""
-    path = ""
-    for token in pointer.split("/")[1:]:
-        part = token.replace("~1", "/").replace("~0", "~")
-        path += f"[{part}]" if part.isdigit() else f".{part}"
-    return path.lstrip(".")
+def _shown(values: object, path: Sequence[str]) -> str:
+    """What the file has at a path, cut to a readable length."""
+    here = values
+    for name in path:
+        if isinstance(here, dict):
+            here = here.get(name)
+        elif isinstance(here, list) and name.isdigit() and int(name) < len(here):
+            here = here[int(name)]
+        else:
+            here = None
+    text = json.dumps(here, ensure_ascii=False, default=str)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def _leading_key(text: str) -> str:
     """The key that a message of the chart begins with; empty if it begins otherwise."""
-    first = text.split(" ", 1)[0]
-    return (
-        first if reference.nearest(first) or first.split(".")[0] in reference.schema()["properties"] else ""
-    )
+    match = _KEY.match(text)
+    return match[0] if match and match[0].split(".")[0] in reference.schema()["properties"] else ""

@@ -128,17 +128,17 @@ def _advice_on_pods(behaviour: Behaviour) -> Iterator[str]:
 def _advice_on_engine(release: Release) -> Iterator[str]:
     argv = release.argv
     if not argv or argv[0] == _SHUTDOWN_FLAG:
-        yield "engine.args is empty: the engine must find its model in MODEL_NAME (vLLM wants it as an argument)"
+        yield "engine.args is empty: the engine finds its model in MODEL_NAME only; vLLM wants an argument"
     user = release.pod.get("securityContext", {}).get("runAsUser")
     if user is not None and "HOME" not in release.environment:
-        yield f"engine.env.HOME is not set: user {user} may have no home in the image (vLLM needs one, such as /tmp)"
+        yield f"engine.env.HOME is not set: user {user} may have no home in the image; vLLM needs one (/tmp)"
 
 
 def _advice_on_streams(behaviour: Behaviour) -> Iterator[str]:
     streams = behaviour.stream_seconds
     left = behaviour.grace_seconds - behaviour.pre_stop_seconds
     if streams is None:
-        yield "nobody tells the engine how long it may finish its streams: it must do so by itself after SIGTERM"
+        yield "nobody tells the engine how long to finish its streams: it must do so by itself"
     elif streams > left:
         yield f"engine.args gives streams {streams} s, but the engine is killed {left} s after the sleep"
     elif streams == 0:

@@ -33,6 +33,11 @@ class Source:
 
     root: yaml.MappingNode | None
 
+    @property
+    def values(self) -> object:
+        """The content with the meaning that YAML gives it."""
+        return yaml.SafeLoader("").construct_document(self.root) if self.root else {}
+
     def texts(self, *path: str) -> dict[str, Text]:
         """The scalars directly under the mapping at ``path``, by key; a later key wins, as in Helm."""
         node: yaml.Node | None = self.root

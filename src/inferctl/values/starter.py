@@ -76,7 +76,7 @@ def values_file(wish: Wish) -> str:
         """,
         f"""\
         rollout:
-          # {sleep} for the sleep before SIGTERM + {answer} for the longest answer + {leaving} for the engine's exit.
+          # {sleep} for the sleep before SIGTERM + {answer} for the longest answer + {leaving} to exit.
           terminationGracePeriodSeconds: {grace}
         """
         + (
