@@ -81,12 +81,17 @@ def _load(environment: Mapping[str, str]) -> int:
     if chosen.summary_file not in ("", "-"):
         journal.open_for_writing("SUMMARY_FILE", chosen.summary_file).close()
     log = journal.Journal(chosen.events_file)
-    gc.freeze()  # what is loaded by now stays: the collector need not walk it again and again
-    gc.set_threshold(20_000, 20, 100)
+    _collect_little()
     with asyncio.Runner() as runner:
         summary = runner.run(_execute(chosen, log))
     _report(summary, chosen, log)
     return summary.exit_code()
+
+
+def _collect_little() -> None:
+    """Keeps the garbage collector to young objects: with 1,000 streams, a full collection stops us for 30 ms."""
+    gc.freeze()
+    gc.set_threshold(5_000, 1_000, 1_000)
 
 
 async def _execute(chosen: settings.Settings, log: journal.Journal) -> Summary:

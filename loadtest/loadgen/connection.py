@@ -119,9 +119,7 @@ class Pool:
         now = time.monotonic()
         while self._idle:
             connection = self._idle.pop()
-            if connection.closed or (
-                self._max_age is not None and now - connection.opened_at >= self._max_age
-            ):
+            if connection.closed or (self._max_age is not None and now - connection.opened_at >= self._max_age):
                 self._retire(connection)
                 continue
             self.reuses += 1
@@ -183,9 +181,7 @@ class _Resolver:
             return self._known
         if self._asking is None or self._asking.done():
             self._asking = asyncio.get_running_loop().create_future()
-            threading.Thread(
-                target=self._ask, args=(asyncio.get_running_loop(), self._asking), daemon=True
-            ).start()
+            threading.Thread(target=self._ask, args=(asyncio.get_running_loop(), self._asking), daemon=True).start()
         self._known = await asyncio.shield(self._asking)
         self._until = time.monotonic() + _RESOLVED_FOR_SECONDS
         return self._known
@@ -200,9 +196,7 @@ class _Resolver:
             _deliver(loop, answer, list(dict.fromkeys(str(entry[4][0]) for entry in found)))
 
 
-def _deliver(
-    loop: asyncio.AbstractEventLoop, answer: asyncio.Future[list[str]], result: list[str] | OSError
-) -> None:
+def _deliver(loop: asyncio.AbstractEventLoop, answer: asyncio.Future[list[str]], result: list[str] | OSError) -> None:
     def settle() -> None:
         if answer.done():
             return

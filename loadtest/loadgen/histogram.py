@@ -105,9 +105,7 @@ class Histogram:
         histogram.buckets = {int(bucket): int(count) for bucket, count in record["buckets"]}
         histogram.count = int(record["count"])
         if histogram.count != sum(histogram.buckets.values()):
-            raise ValueError(
-                f"count is {histogram.count}, the buckets hold {sum(histogram.buckets.values())}"
-            )
+            raise ValueError(f"count is {histogram.count}, the buckets hold {sum(histogram.buckets.values())}")
         histogram.total = float(record["sum"])
         histogram.least = float(record.get("min", math.inf))
         histogram.greatest = float(record.get("max", 0.0))

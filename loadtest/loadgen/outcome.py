@@ -119,9 +119,7 @@ def _ended_early(evidence: Evidence) -> Verdict:
         return Verdict("ProtocolError", "HTTP 200, but not a text/event-stream")
     if not evidence.answer.events:
         return Verdict("empty", "HTTP 200 and an orderly end, but no event")
-    return Verdict(
-        "truncated", f"orderly end after {evidence.answer.content_chunks} content chunks, no [DONE]"
-    )
+    return Verdict("truncated", f"orderly end after {evidence.answer.content_chunks} content chunks, no [DONE]")
 
 
 def _no_answer(evidence: Evidence) -> Verdict:

@@ -21,9 +21,7 @@ def seconds(*, zero: bool = False, most: float = 7 * 86400) -> Callable[[str], f
             value = math.nan
         if not (0 <= value <= most) or (value == 0 and not zero):
             least = "0 or more" if zero else "above 0"
-            raise UnusableError(
-                f"write a number of seconds, {least} and at most {most:g}, for example 5 or 0.5"
-            )
+            raise UnusableError(f"write a number of seconds, {least} and at most {most:g}, for example 5 or 0.5")
         return value
 
     return parse
@@ -47,9 +45,7 @@ def rate(text: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 < value <= MAX_STREAMS:
-        raise UnusableError(
-            f"write requests per second, above 0 and at most {MAX_STREAMS}, for example 20 or 0.5"
-        )
+        raise UnusableError(f"write requests per second, above 0 and at most {MAX_STREAMS}, for example 20 or 0.5")
     return value
 
 
@@ -74,13 +70,7 @@ def target(text: str) -> str:
         raise UnusableError(f"{example} ({error})") from error
     if parts.scheme != "http" or not parts.hostname or not port_is_fine:
         raise UnusableError(f"{example} (http only)")
-    if (
-        parts.query
-        or parts.fragment
-        or parts.username is not None
-        or not text.isascii()
-        or not text.isprintable()
-    ):
+    if parts.query or parts.fragment or parts.username is not None or not text.isascii() or not text.isprintable():
         raise UnusableError(f"{example}, without query, fragment, user or special characters")
     if " " in text:
         raise UnusableError(f"{example}, without spaces")

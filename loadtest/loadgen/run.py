@@ -30,7 +30,7 @@ class Run:
         self._sender = Sender(settings, journal)
         self._lag = LagMonitor()
         self._stopping = asyncio.Event()
-        self._hard_end = asyncio.Event()
+        self._over = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._problem: BaseException | None = None
         self._dropped = 0
@@ -40,7 +40,7 @@ class Run:
     def stop(self) -> None:
         """Sends nothing new; a second call does not wait for open streams either."""
         if self._stopping.is_set():
-            self._hard_end.set()
+            self._over.set()
         self._stopping.set()
 
     async def execute(self) -> Summary:
@@ -98,14 +98,10 @@ class Run:
     async def _open_loop(self) -> None:
         settings = self._settings
         assert settings.rate is not None  # noqa: S101 - settings are checked
-        schedule = offsets(
-            settings.arrival, settings.rate, burst_size=settings.burst_size, seed=settings.seed
-        )
+        schedule = offsets(settings.arrival, settings.rate, burst_size=settings.burst_size, seed=settings.seed)
         for offset in schedule:
             due = self._started + offset
-            if offset >= settings.duration_seconds or await self._wait(
-                self._stopping, due - time.monotonic()
-            ):
+            if offset >= settings.duration_seconds or await self._wait(self._stopping, due - time.monotonic()):
                 self._dropped += self._missed(offset, schedule)
                 return
             self._spawn(self._arrive(due))
@@ -133,12 +129,8 @@ class Run:
 
     async def _finish(self) -> None:
         """Waits for open streams, then counts what is still open as unfinished."""
-        grace = asyncio.get_running_loop().create_task(
-            self._wait(self._hard_end, self._settings.end_grace_seconds)
-        )
-        while self._tasks and not grace.done():
-            await asyncio.wait({*self._tasks, grace}, return_when=asyncio.FIRST_COMPLETED)
-        grace.cancel()
+        if self._tasks:
+            await self._wait(self._over, self._settings.end_grace_seconds)
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -151,10 +143,12 @@ class Run:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
+        if self._stopping.is_set() and not self._tasks:
+            self._over.set()
         if not task.cancelled() and task.exception() is not None:
             self._problem = self._problem or task.exception()
             self._stopping.set()
-            self._hard_end.set()
+            self._over.set()
 
     async def _report_progress(self) -> None:
         for tick in count(1):
@@ -170,7 +164,7 @@ class Run:
                 self._journal.flush()
         except JournalError:
             self._stopping.set()
-            self._hard_end.set()
+            self._over.set()
             raise
 
     @staticmethod

@@ -46,9 +46,7 @@ class Sender:
         exchange: Exchange | None = None
         try:
             connection = connection or await self.pool.open()
-            exchange = Exchange(
-                connection, stall_seconds=self._stall_seconds, first_token=self._first_token(number)
-            )
+            exchange = Exchange(connection, stall_seconds=self._stall_seconds, first_token=self._first_token(number))
             exchange.start(self._request)
             self._journal.event("sent", exchange.sent_at, number)
             evidence = await exchange.over
@@ -114,9 +112,7 @@ def _request_bytes(settings: Settings) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode("ascii") + body
 
 
-def _result(
-    number: int, intended_at: float, began_at: float, exchange: Exchange | None, evidence: Evidence
-) -> Result:
+def _result(number: int, intended_at: float, began_at: float, exchange: Exchange | None, evidence: Evidence) -> Result:
     outcome, detail = classify(evidence)
     if exchange is not None and exchange.error_body and not detail:
         detail = exchange.error_body.decode("utf-8", "replace")

@@ -132,9 +132,7 @@ VARIABLES = (
         "own scheduling lag (p99) above which latencies are not measured",
     ),
     Variable("SLO_TTFT_SECONDS", "", parsing.seconds(), "objective: time to first content token"),
-    Variable(
-        "SLO_CHUNK_GAP_SECONDS", "", parsing.seconds(), "objective: longest gap between two content chunks"
-    ),
+    Variable("SLO_CHUNK_GAP_SECONDS", "", parsing.seconds(), "objective: longest gap between two content chunks"),
     Variable("SLO_TPOT_SECONDS", "", parsing.seconds(), "objective: time per output token after the first"),
     Variable("SLO_E2E_SECONDS", "", parsing.seconds(), "objective: the whole answer"),
     Variable("EVENTS_FILE", "", str, "JSON Lines, one per event; - is standard output"),
@@ -191,17 +189,11 @@ def _contradictions(values: dict[str, Any], environment: Mapping[str, str]) -> l
     problems = []
     arrival = values["arrival"]
     if arrival == "closed" and values["rate"] is not None:
-        problems.append(
-            f"RATE is {environment['RATE']!r}, but ARRIVAL is 'closed': write constant, or leave RATE out"
-        )
+        problems.append(f"RATE is {environment['RATE']!r}, but ARRIVAL is 'closed': write constant, or leave RATE out")
     if arrival != "closed" and values["rate"] is None:
-        problems.append(
-            f"RATE is not set, but ARRIVAL is {arrival!r}: write requests per second, for example RATE=20"
-        )
+        problems.append(f"RATE is not set, but ARRIVAL is {arrival!r}: write requests per second, for example RATE=20")
     if arrival != "burst" and environment.get("BURST_SIZE"):
-        problems.append(
-            f"BURST_SIZE is {environment['BURST_SIZE']!r}, but ARRIVAL is {arrival!r}: write burst"
-        )
+        problems.append(f"BURST_SIZE is {environment['BURST_SIZE']!r}, but ARRIVAL is {arrival!r}: write burst")
     if values["connection"] == "new" and values["connection_max_age_seconds"] is not None:
         age = environment["CONNECTION_MAX_AGE_SECONDS"]
         problems.append(f"CONNECTION_MAX_AGE_SECONDS is {age!r}, but CONNECTION is 'new': write keepalive")

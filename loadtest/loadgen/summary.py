@@ -100,9 +100,7 @@ class Summary:
             "connections": {
                 "opened": self.opened,
                 "reuses": self.reuses,
-                "by_pods_seen": {
-                    str(pods): count for pods, count in sorted(self.pods_per_connection.items())
-                },
+                "by_pods_seen": {str(pods): count for pods, count in sorted(self.pods_per_connection.items())},
             },
             "client": {
                 "overloaded": self.overloaded,
@@ -133,9 +131,7 @@ class Summary:
             dropped=int(record["dropped"]),
             opened=int(connections["opened"]),
             reuses=int(connections["reuses"]),
-            pods_per_connection=Counter(
-                {int(pods): int(count) for pods, count in connections["by_pods_seen"].items()}
-            ),
+            pods_per_connection=Counter({int(pods): int(count) for pods, count in connections["by_pods_seen"].items()}),
             lag=Histogram.from_json(client["lag_histogram"]),
             lag_limit=float(client["lag_limit"]),
             cpu_share=float(client["cpu_share"]),

@@ -165,7 +165,5 @@ class Tally:
         tally.outcomes.update({str(name): int(count) for name, count in record["outcomes"].items()})
         tally.pods.update({str(name): int(count) for name, count in record["pods"].items()})
         tally.good = int(record["good"])
-        tally.latencies |= {
-            str(name): Histogram.from_json(kept) for name, kept in record["histograms"].items()
-        }
+        tally.latencies |= {str(name): Histogram.from_json(kept) for name, kept in record["histograms"].items()}
         return tally
