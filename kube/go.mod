@@ -473,7 +473,6 @@ tool (
 	github.com/containernetworking/plugins/plugins/ipam/host-local
 	github.com/containernetworking/plugins/plugins/main/loopback
 	github.com/containernetworking/plugins/plugins/main/ptp
-	github.com/containernetworking/plugins/plugins/meta/portmap
 	github.com/distribution/distribution/v3/cmd/registry
 	github.com/google/go-containerregistry/cmd/crane
 	github.com/helm-unittest/helm-unittest/cmd/helm-unittest

@@ -157,7 +157,15 @@ def programs(kubernetes: str) -> dict[str, str]:
     """
     kube = f"kube-{kubernetes}" if kubernetes else "kube"
     names = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy")
-    rest = ("etcd", "registry", "containerd", "containerd-shim-runc-v2", "ctr", "runc", "ptp", "loopback", "host-local")
+    rest = (
+        "etcd",
+        "registry",
+        "containerd",
+        "containerd-shim-runc-v2",
+        "ctr",
+        "runc",
+        "ptp",
+        "loopback",
+        "host-local",
+    )
     return {**dict.fromkeys(names, kube), **{name: name for name in rest}}
-
-

@@ -15,9 +15,9 @@ from inferctl.cluster.lock import locked
 from inferctl.cluster.node.plan import NodePlan
 from inferctl.cluster.node.supervisor import FAILED, READY
 from inferctl.cluster.pki import CertificateAuthority
-from inferctl.images.seed import Seed
 from inferctl.cluster.spec import API_SERVICE, DOMAIN, ClusterSpec, NodeSpec
 from inferctl.errors import ComponentFailed, DeadlineExceeded
+from inferctl.images.seed import Seed
 from inferctl.paths import BIN, ROOT
 from inferctl.process.command import tail
 from inferctl.process.identity import MARKER, ProcessIdentity
@@ -152,7 +152,12 @@ def _write_plans(spec: ClusterSpec, authority: CertificateAuthority, seed: Seed)
     serving = authority.server(
         "kube-apiserver",
         addresses=[API_SERVICE, spec.control_plane.address],
-        hosts=["kubernetes", "kubernetes.default", "kubernetes.default.svc", f"kubernetes.default.svc.{DOMAIN}"],
+        hosts=[
+            "kubernetes",
+            "kubernetes.default",
+            "kubernetes.default.svc",
+            f"kubernetes.default.svc.{DOMAIN}",
+        ],
     )
     files = components.ControlPlaneFiles(
         ca=authority.certificate,
@@ -191,7 +196,17 @@ def _kubeconfig(spec: ClusterSpec, authority: CertificateAuthority, user: str) -
 
 def _spawn_node(spec: ClusterSpec, node: NodeSpec) -> subprocess.Popen[bytes]:
     folder = spec.node_folder(node)
-    namespaces = ["unshare", "--net", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    namespaces = [
+        "unshare",
+        "--net",
+        "--mount",
+        "--uts",
+        "--ipc",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+    ]
     init = [str(_PYTHON), "-m", "inferctl.cluster.node", str(folder / "plan.json")]
     return _spawn(spec, folder, [*namespaces, *init])
 

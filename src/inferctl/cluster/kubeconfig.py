@@ -56,7 +56,11 @@ def remove_context(spec: ClusterSpec) -> None:
     path = Path(target)
     if path.exists():
         content = yaml.safe_load(path.read_text()) or {}
-        for kind, verb in (("contexts", "delete-context"), ("users", "delete-user"), ("clusters", "delete-cluster")):
+        for kind, verb in (
+            ("contexts", "delete-context"),
+            ("users", "delete-user"),
+            ("clusters", "delete-cluster"),
+        ):
             if any(entry["name"] == spec.context for entry in content.get(kind) or ()):
                 _config(path, verb, spec.context)
         content = yaml.safe_load(path.read_text()) or {}

@@ -5,7 +5,6 @@ The bridge is not on the host's own stack, where a container engine's firewall w
 
 from __future__ import annotations
 
-import os
 import time
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -32,11 +31,11 @@ def wait_namespace(pid: int) -> None:
     Raises:
         DeadlineExceeded: it has not, or it has ended.
     """
-    own = os.readlink("/proc/self/ns/net")
+    own = Path("/proc/self/ns/net").readlink()
     deadline = time.monotonic() + _NAMESPACE_SECONDS
     while time.monotonic() < deadline:
         try:
-            if os.readlink(f"/proc/{pid}/ns/net") != own:
+            if Path(f"/proc/{pid}/ns/net").readlink() != own:
                 return
         except OSError as error:
             raise DeadlineExceeded(f"process {pid} ended before it had a network namespace") from error
@@ -92,9 +91,9 @@ def remove_host_link(name: str) -> None:
         for index in host.link_lookup(ifname=name):
             try:
                 host.link("del", index=index)
-            except NetlinkError as error:
+            except NetlinkError:
                 if host.link_lookup(ifname=name):
-                    raise error
+                    raise
 
 
 def overlaps(network: IPv4Network, *, own_link: str = "") -> list[str]:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inferctl.cluster.components import CONTAINERD_SOCKET, KUBELET_HEALTH_PORT, PROXY_HEALTH_PORT
-from inferctl.cluster.node.cgroup import unified
 from inferctl.cluster.node.plan import PROGRAMS
 from inferctl.cluster.spec import DNS_SERVICE, DOMAIN, POD_NETWORK, REGISTRY_NAME, REGISTRY_PORT
 
@@ -67,7 +66,12 @@ def _version(spec: ClusterSpec) -> tuple[int, ...]:
 
 
 def _kubelet(  # noqa: PLR0917 - one call, beside it
-    spec: ClusterSpec, node: NodeSpec, folder: Path, authority: CertificateAuthority, certificate: Path, key: Path
+    spec: ClusterSpec,
+    node: NodeSpec,
+    folder: Path,
+    authority: CertificateAuthority,
+    certificate: Path,
+    key: Path,
 ) -> dict[str, Any]:
     config: dict[str, Any] = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
@@ -170,7 +174,9 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.internal.v1.traci
 def _registry_mirror(spec: ClusterSpec, folder: Path) -> None:
     mirror = folder / "registries" / REGISTRY_NAME
     mirror.mkdir(parents=True, exist_ok=True)
-    (mirror / "hosts.toml").write_text(f'[host."http://{spec.registry_address}"]\n  capabilities = ["pull", "resolve"]\n')
+    (mirror / "hosts.toml").write_text(
+        f'[host."http://{spec.registry_address}"]\n  capabilities = ["pull", "resolve"]\n'
+    )
 
 
 def _cannot_lower_oom_score() -> bool:

@@ -5,7 +5,7 @@ Keys are P-256: a cluster needs about a dozen, and RSA keys would take seconds t
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from ipaddress import IPv4Address
     from pathlib import Path
 
-_LIFETIME = datetime.timedelta(days=365)  # a disposable cluster does not live longer
-_CLOCK_SKEW = datetime.timedelta(minutes=5)
+_LIFETIME = dt.timedelta(days=365)  # a disposable cluster does not live longer
+_CLOCK_SKEW = dt.timedelta(minutes=5)
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,7 @@ class CertificateAuthority:
         key = ec.generate_private_key(ec.SECP256R1())
         pair = self._paths(name)
         pair.certificate.write_bytes(
-            key.public_key().public_bytes(
-                serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-            )
+            key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
         )
         _write_key(pair.key, key)
         return pair
@@ -78,7 +76,7 @@ class CertificateAuthority:
         path.chmod(0o600)
 
     def _builder(self, subject: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
-        now = datetime.datetime.now(datetime.UTC)
+        now = dt.datetime.now(dt.UTC)
         return (
             x509.CertificateBuilder()
             .subject_name(subject)

@@ -11,10 +11,13 @@ import json
 import re
 from dataclasses import asdict, dataclass
 from ipaddress import IPv4Address, IPv4Network
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from inferctl.errors import UsageError
 from inferctl.paths import state_root
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: Where node networks come from: one /24 per cluster, by index.
 NODE_NETWORKS = IPv4Network("10.197.0.0/16")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tarfile
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inferctl.paths import tool
@@ -12,6 +11,7 @@ from inferctl.process.command import run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,15 @@ def publish(layers: Sequence[Path], reference: str, config: ImageConfig) -> str:
     options += [f"--env={key}={value}" for key, value in config.env.items()]
     options += [f"--user={config.user}"] if config.user else []
     pushed = run(
-        [tool("crane"), "mutate", "--insecure", "--set-platform=linux/amd64", *options, f"--tag={reference}", reference]
+        [
+            tool("crane"),
+            "mutate",
+            "--insecure",
+            "--set-platform=linux/amd64",
+            *options,
+            f"--tag={reference}",
+            reference,
+        ]
     )
     digest = pushed.strip().rpartition("@")[2]
     # A tag can be moved; only the digest is ever used.

@@ -8,7 +8,6 @@ begin, status, stop, start, kill. Nothing starts before ``begin``, which is sent
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
 import sys
@@ -43,7 +42,7 @@ def main() -> None:
 def _serve(path: Path, supervisor: Supervisor, begun: threading.Event) -> None:
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(path))
-        os.chmod(path, 0o600)
+        path.chmod(0o600)
         server.listen()
         while True:
             client, _ = server.accept()

@@ -12,7 +12,6 @@ import signal
 import subprocess
 import threading
 import time
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from inferctl.cluster.node.readiness import ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from inferctl.cluster.node.plan import Component
 

@@ -1,0 +1,53 @@
+"""The command line: every command of inferctl, and how errors reach a person.
+
+Exit codes: 0 done, or proven; 1 loss; 2 not measured, or something must be put right first; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import NoReturn
+
+import typer
+from lightkube import ApiError
+
+from inferctl.cluster.commands import app as cluster
+from inferctl.errors import InferctlError
+from inferctl.tools.commands import tools
+
+app = typer.Typer(
+    name="inferctl",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Deploys an LLM inference service and proves that its rollouts lose no streamed answer.",
+)
+app.add_typer(cluster, name="cluster")
+app.command()(tools)
+
+_INTERRUPTED = 130
+_DEBUG = "INFERCTL_DEBUG"
+
+
+def main() -> NoReturn:
+    """Run the command line; print what a user can put right without a traceback."""
+    # A polite kill cleans up just as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
+    try:
+        app()
+    except InferctlError as error:
+        _fail("\n".join([str(error), *getattr(error, "__notes__", [])]), error.exit_code)
+    except ApiError as error:
+        _fail(f"the cluster's API refused: {error.status.message or error}", InferctlError.exit_code)
+    except KeyboardInterrupt:
+        _fail("interrupted; what was started has been cleaned up", _INTERRUPTED)
+    sys.exit(0)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    if os.environ.get(_DEBUG):
+        raise  # noqa: PLE0704 - called while an exception is handled
+    print(f"error: {message}", file=sys.stderr)
+    sys.exit(code)

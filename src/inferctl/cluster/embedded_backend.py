@@ -1,0 +1,71 @@
+"""The embedded cluster as a backend: checks the machine first, builds its programs, then brings it up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from inferctl.cluster import embedded, preflight
+from inferctl.cluster.spec import REGISTRY_NAME, ClusterSpec
+from inferctl.cluster.target import Target
+from inferctl.errors import EnvironmentProblem
+from inferctl.tools.build import ensure
+from inferctl.tools.programs import Purpose
+
+if TYPE_CHECKING:
+    from inferctl.console import Progress
+
+
+class EmbeddedBackend:
+    """Clusters made of namespaces of this machine."""
+
+    name = "embedded"
+
+    def __init__(self, cluster: str) -> None:
+        """Work on the cluster of this name."""
+        self.spec = ClusterSpec.load(cluster) or ClusterSpec(cluster)
+
+    def up(self, progress: Progress, *, retain: bool = False) -> Target:
+        """See `inferctl.cluster.embedded.up`."""
+        if not (self.spec.folder.exists() and embedded.healthy(self.spec)):
+            preflight.require(self.spec)
+            ensure({Purpose.CLUSTER, Purpose.RELEASE}, progress)
+            self.spec = replace(self.spec, index=preflight.free_index(self.spec))
+        self.spec = embedded.up(self.spec, progress, retain=retain)
+        return self.target()
+
+    def down(self, progress: Progress) -> None:
+        """Remove the cluster, whatever state it is in."""
+        with progress.step(f"removing cluster {self.spec.name!r}"):
+            embedded.down(self.spec)
+
+    def target(self) -> Target:
+        """How to reach the cluster.
+
+        Raises:
+            EnvironmentProblem: it is not up, or only half.
+        """
+        if not embedded.healthy(self.spec):
+            raise EnvironmentProblem(f"cluster {self.spec.name!r} is not up; bring it up with: ./just cluster-up")
+        return Target(
+            backend=self.name,
+            kubeconfig=self.spec.kubeconfig,
+            context=self.spec.context,
+            push=self.spec.registry_address,
+            pull=REGISTRY_NAME,
+        )
+
+    def describe(self) -> dict[str, object]:
+        """The state of every node's components."""
+        nodes = embedded.status(self.spec) if self.spec.folder.exists() else []
+        return {
+            "backend": self.name,
+            "name": self.spec.name,
+            "up": bool(nodes) and embedded.healthy(self.spec),
+            "api": self.spec.api_url,
+            "registry": self.spec.registry_address,
+            "kubeconfig": str(self.spec.kubeconfig),
+            "context": self.spec.context,
+            "folder": str(self.spec.folder),
+            "nodes": [{"name": node.name, "running": node.running, "components": node.components} for node in nodes],
+        }

@@ -1,0 +1,1 @@
+"""The programs that this project builds from pinned sources."""

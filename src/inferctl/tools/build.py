@@ -1,0 +1,106 @@
+"""Builds what is missing or whose pins have changed, with a line per program."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from inferctl.images import seed
+from inferctl.paths import BIN, TOOLS
+from inferctl.process.command import run
+from inferctl.tools.go import compiler
+from inferctl.tools.programs import Program, Purpose, needed_for, pinned
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from inferctl.console import Progress
+
+_STAMPS = TOOLS / "stamps"
+_BUILD_SECONDS = 3000
+_VERSION_PACKAGE = "k8s.io/component-base/version"
+
+
+def ensure(purposes: set[Purpose], progress: Progress) -> None:
+    """Build every program that these purposes need and that is not there as pinned.
+
+    Args:
+        purposes: what the programs are for.
+        progress: told of each program.
+
+    Raises:
+        CommandFailed: a program does not build; the message has the compiler's.
+        EnvironmentProblem: there is no Go compiler that is new enough.
+    """
+    stale = [program for program in needed_for(purposes) if not _is_current(program)]
+    if stale:
+        progress.say(f"building {len(stale)} programs from source; later runs use them as they are")
+    for number, program in enumerate(stale, 1):
+        with progress.step(f"[{number}/{len(stale)}] {program.name}"):
+            _build(program)
+    if Purpose.CLUSTER in purposes:
+        _ensure_seed(progress)
+
+
+def missing(purposes: set[Purpose]) -> list[str]:
+    """The programs that are not there as pinned."""
+    return [program.name for program in needed_for(purposes) if not _is_current(program)]
+
+
+def _build(program: Program) -> None:
+    BIN.mkdir(parents=True, exist_ok=True)
+    flags = ["-trimpath", f"-ldflags=-s -w {_version_flags(program)}".rstrip()]
+    if program.tags:
+        flags.append(f"-tags={program.tags}")
+    part = BIN / f".{program.name}.part"
+    run(
+        [compiler(), "build", *flags, "-o", part, program.package],
+        cwd=program.module,
+        # The compiler here is the pinned one; another must not be fetched in its place.
+        env={
+            "CGO_ENABLED": "1" if program.cgo else "0",
+            "GOTOOLCHAIN": "local",
+            "GOFLAGS": "-mod=readonly -buildvcs=false",
+        },
+        deadline=_BUILD_SECONDS,
+    )
+    # Replaced at once: a running cluster keeps the file that it has open.
+    part.rename(BIN / program.name)
+    _STAMPS.mkdir(parents=True, exist_ok=True)
+    (_STAMPS / program.name).write_text(_fingerprint(program))
+
+
+def _version_flags(program: Program) -> str:
+    if not program.kubernetes:
+        return ""
+    version = pinned(program.module, "k8s.io/kubernetes")
+    major, minor = version.removeprefix("v").split(".")[:2]
+    values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
+    return " ".join(f"-X {_VERSION_PACKAGE}.{name}={value}" for name, value in values.items())
+
+
+def _is_current(program: Program) -> bool:
+    stamp = _STAMPS / program.name
+    return (BIN / program.name).exists() and stamp.exists() and stamp.read_text() == _fingerprint(program)
+
+
+def _fingerprint(program: Program) -> str:
+    digest = hashlib.sha256(repr((program.package, program.cgo, program.tags, program.kubernetes)).encode())
+    for path in _sources(program):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _sources(program: Program) -> list[Path]:
+    own = sorted((program.module / program.package).glob("*.go")) if program.package.startswith("./") else []
+    return [program.module / "go.mod", program.module / "go.sum", *own]
+
+
+def _ensure_seed(progress: Progress) -> None:
+    stamp = _STAMPS / "seed"
+    wanted = hashlib.sha256(b"".join((_STAMPS / name).read_bytes() for name in ("coredns", "pause"))).hexdigest()
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    with progress.step("images of the cluster itself"):
+        seed.build()
+    stamp.write_text(wanted)
