@@ -1,6 +1,6 @@
 # The recipes are the interface; each calls one tool or inferctl, where behaviour lives.
 
-set positional-arguments := true
+set positional-arguments
 
 root := justfile_directory()
 
