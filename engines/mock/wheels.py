@@ -56,9 +56,7 @@ def needed(lock: str, roots: Iterable[str]) -> list[str]:
     packages = read_lock(lock)
     wanted = {normalise(root) for root in roots}
     if missing := sorted(wanted - packages.keys()):
-        raise LockError(
-            f"not pinned in the lock: {', '.join(missing)}; add to the project's dev group and lock again"
-        )
+        raise LockError(f"not pinned in the lock: {', '.join(missing)}; add to the project's dev group and lock again")
     waiting = list(wanted)
     while waiting:
         parent = waiting.pop()

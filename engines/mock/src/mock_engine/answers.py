@@ -4,15 +4,15 @@ import asyncio
 from abc import ABC, abstractmethod
 
 from mock_engine import text
-from mock_engine.connection import Connection
 from mock_engine.environment import AbortStyle
 from mock_engine.errors import RequestError, error_object
 from mock_engine.requests import Generation
 from mock_engine.scheduler import Job, Scheduler
 from mock_engine.shapes import DONE, Shape, Usage, event
+from mock_engine.writers import Writer
 
 
-class ClientGone(Exception):  # noqa: N818  # not an error: the client may leave whenever it likes
+class ClientGone(Exception):  # not an error: the client may leave whenever it likes
     """The client closed the connection before its answer was complete."""
 
 
@@ -25,22 +25,25 @@ class Answer(ABC):
         self.shape = shape
         self.jobs: list[Job] = []
         self._scheduler = scheduler
-        self._unfinished = generation.choices
+        self._unfinished = 0
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def submit(self, seed: int) -> None:
         """Hands one job per choice to the scheduler."""
         request = self.generation
-        for index in range(request.choices):
-            job = Job(
-                self.choice(index),
-                prompt_tokens=request.prompt_tokens,
-                output_tokens=request.output_tokens,
-                max_tokens=request.max_tokens,
-                finish_reason=request.finish_reason,
-                seed=seed + index,
-            )
-            self.jobs.append(job)
+        for prompt_tokens in request.prompts:
+            for _ in range(request.choices_per_prompt):
+                index = len(self.jobs)
+                job = Job(
+                    self.choice(index),
+                    prompt_tokens=prompt_tokens,
+                    output_tokens=request.output_tokens,
+                    max_tokens=request.max_tokens,
+                    finish_reason=request.finish_reason,
+                    seed=seed + index,
+                )
+                self.jobs.append(job)
+        self._unfinished = len(self.jobs)
         for job in self.jobs:
             self._scheduler.submit(job)
 
@@ -62,6 +65,14 @@ class Answer(ABC):
     def fail(self, reason: str) -> None:
         """Ends the answer because the engine gave up."""
 
+    @abstractmethod
+    def cut(self) -> None:
+        """Ends the answer because the time to drain is over."""
+
+    @abstractmethod
+    def writable(self) -> None:
+        """The client reads again after its buffers were full."""
+
     def end(self, error: Exception | None) -> None:
         """Wakes whoever waits in `ended`; later calls change nothing."""
         if self._ended.done():
@@ -80,19 +91,19 @@ class Answer(ABC):
         """
         await self._ended
 
-    def client_gone(self) -> None:
-        """Gives up the jobs of a client that has left."""
+    def abandon(self) -> None:
+        """Gives up the jobs."""
         for job in self.jobs:
             self._scheduler.abort(job)
+
+    def client_gone(self) -> None:
+        """Gives up the jobs of a client that has left."""
+        self.abandon()
         self.end(ClientGone())
 
-    def writable(self) -> None:
-        """The client reads again; only streams have held anything back."""
-        return
-
     def usage(self) -> Usage:
-        """Returns the usage over all choices."""
-        return Usage(self.generation.prompt_tokens, sum(job.emitted for job in self.jobs))
+        """Returns the usage so far over all choices."""
+        return Usage(sum(self.generation.prompts), sum(job.emitted for job in self.jobs))
 
 
 class Choice(ABC):
@@ -111,6 +122,10 @@ class Choice(ABC):
         """Ends the whole answer."""
         self.answer.fail(reason)
 
+    def cut(self) -> None:
+        """Ends the whole answer."""
+        self.answer.cut()
+
 
 class Whole(Answer):
     """An answer that is sent when it is complete."""
@@ -122,6 +137,13 @@ class Whole(Answer):
     def fail(self, reason: str) -> None:
         """Makes the response an error."""
         self.end(RequestError(500, reason, "InternalServerError"))
+
+    def cut(self) -> None:
+        """Makes the response an error."""
+        self.fail("Request aborted")
+
+    def writable(self) -> None:
+        """Changes nothing: nothing was held back."""
 
     def body(self) -> dict[str, object]:
         """Returns the response's JSON."""
@@ -139,30 +161,36 @@ class Stream(Answer):
     """An answer that is sent token by token."""
 
     def __init__(
-        self,
-        generation: Generation,
-        shape: Shape,
-        scheduler: Scheduler,
-        connection: Connection,
-        abort_style: AbortStyle,
+        self, generation: Generation, shape: Shape, scheduler: Scheduler, writer: Writer, abort_style: AbortStyle
     ) -> None:
         """Prepares the stream; its headers are the endpoint's to send."""
         super().__init__(generation, shape, scheduler)
-        self.connection = connection
+        self.writer = writer
         self.sequence = 0
         self._abort_style = abort_style
+        self._opened = False
         self._choices: list[_StreamChoice] = []
 
     def choice(self, index: int) -> Choice:
-        """Returns a sink that writes to the connection."""
+        """Returns a sink that writes to the client."""
         choice = _StreamChoice(self, index)
         self._choices.append(choice)
         return choice
 
     def write(self, data: bytes) -> None:
-        """Writes one event."""
-        self.connection.write_chunk(data)
+        """Writes one event and counts it."""
+        self.writer.write_chunk(data)
         self.sequence += 1
+
+    def open(self) -> None:
+        """Names the role of each choice before the first token of any; completions have none."""
+        if self._opened:
+            return
+        self._opened = True
+        if self.shape.kind == "chat":
+            usage = Usage(sum(self.generation.prompts), 0) if self.generation.continuous_usage else None
+            for choice in self._choices:
+                self.write(self.shape.opening(choice.index, self.sequence, usage))
 
     def writable(self) -> None:
         """Sends what was held back while the client did not read."""
@@ -173,27 +201,39 @@ class Stream(Answer):
         """Sends the usage, if asked for, and the end mark."""
         if self.generation.include_usage:
             self.write(self.shape.usage(self.usage(), self.sequence))
-        self.connection.write_chunk(DONE)
-        self.end(None)
+        self.cut()
 
     def fail(self, reason: str) -> None:
         """Ends the stream as vLLM does when it shuts down under it, see ABORT_STYLE."""
-        if self._ended.done():
-            return
-        if self._abort_style == "silence":
+        if self._ended.done() or self._abort_style == "silence":
             return
         if self._abort_style == "error":
-            self.connection.write_chunk(event(error_object(500, reason, "InternalServerError")))
+            self.writer.write_chunk(event(error_object(500, reason, "InternalServerError")))
         elif self._abort_style == "abort":
             for choice in self._choices:
-                self.write(self.shape.closing(choice.index, b"", "abort", self.sequence))
-        self.connection.write_chunk(DONE)
-        self.end(None)
+                closing = self.shape.closing(choice.index, b"", "abort", self.sequence, usage=None, fingerprint=True)
+                self.write(closing)
+        self.cut()
 
     def cut(self) -> None:
-        """Ends the stream with the end mark only, as vLLM does when its drain time is over."""
-        self.connection.write_chunk(DONE)
-        self.end(None)
+        """Ends the stream with the end mark only."""
+        if not self._ended.done():
+            self.writer.write_chunk(DONE)
+            self.end(None)
+
+    def leave(self, ends: bool) -> None:  # noqa: FBT001  # called by a writer that knows no names
+        """Stops on behalf of a fault: the response ends cleanly, or it never does and the jobs stay running."""
+        if ends:
+            self.abandon()
+            self.end(None)
+        else:
+            for job in self.jobs:
+                job.stalled = True
+
+    def end(self, error: Exception | None) -> None:
+        """Ends the answer, unless a fault keeps it from ending while the client is there."""
+        if error is not None or not any(job.stalled for job in self.jobs):
+            super().end(error)
 
 
 class _StreamChoice(Choice):
@@ -203,27 +243,30 @@ class _StreamChoice(Choice):
         super().__init__(answer, index)
         self._before, self._after = answer.shape.text_parts(index)
         self._held = 0
-        self._opened = False
 
     def tokens(self, job: Job, number: int) -> None:
         stream = self.answer
-        if not self._opened:
-            self._opened = True
-            if opening := stream.shape.opening(self.index, stream.sequence):
-                stream.write(opening)
-        if job.remaining and stream.connection.congested:
+        stream.open()
+        if job.remaining and stream.writer.congested:
             self._held += number
             return
         number += self._held
         self._held = 0
         content = text.answer(job.seed, job.emitted - number, number)
-        if job.remaining:
+        usage = stream.usage() if stream.generation.continuous_usage else None
+        if not job.remaining:
+            fingerprint = not stream.generation.include_usage
+            closing = stream.shape.closing(
+                self.index, content, job.finish_reason, stream.sequence, usage=usage, fingerprint=fingerprint
+            )
+            stream.write(closing)
+            stream.choice_finished()
+        elif usage is not None:
+            stream.write(stream.shape.text(self.index, content, stream.sequence, usage))
+        else:
             sequence = stream.sequence
             stream.sequence = sequence + 1
-            stream.connection.write_chunk(b"%b%b%b%d}\n\n" % (self._before, content, self._after, sequence))
-        else:
-            stream.write(stream.shape.closing(self.index, content, job.finish_reason, stream.sequence))
-            stream.choice_finished()
+            stream.writer.write_chunk(b"%b%b%b%d}\n\n" % (self._before, content, self._after, sequence))
 
     def flush(self, job: Job) -> None:
         """Sends the tokens that were held back, as one event."""

@@ -22,7 +22,7 @@ PLAIN_COUNTERS = (
 # Counters and gauges with one more label, and the values of it that exist from the start.
 LABELLED_COUNTERS = {
     "prompt_tokens_by_source": ("source", ("local_compute", "local_cache_hit", "external_kv_transfer")),
-    "prompt_tokens_cached_by_source": ("source", ("local_cache_hit", "external_kv_transfer")),
+    "prompt_tokens_cached_by_source": ("source", ("device", "host", "p2p", "disk", "external_unspecified")),
     "request_success": ("finished_reason", ("stop", "length", "abort", "error", "repetition")),
 }
 PLAIN_GAUGES = ("num_requests_running", "num_requests_waiting", "kv_cache_usage_perc")
@@ -32,7 +32,7 @@ LABELLED_GAUGES = {
 }
 
 # Refusals happen before a request reaches an engine, so they have no engine label.
-REJECTION_REASONS = ("queue_full",)
+REJECTION_REASONS = ("max_num_queued_reqs", "max_num_queued_tokens")
 
 _SECONDS_LONG = (
     0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 120.0, 240.0, 480.0,

@@ -10,8 +10,10 @@ import uvicorn
 
 from mock_engine import environment as environments
 from mock_engine import flags as command_line
-from mock_engine.application import Engine, application
+from mock_engine.application import application
 from mock_engine.connection import Connection
+from mock_engine.engine import Engine
+from mock_engine.faults import Faults
 from mock_engine.metrics import Metrics
 from mock_engine.requests import Limits
 from mock_engine.scheduler import Scheduler, Timing
@@ -40,24 +42,22 @@ def main(argv: Sequence[str], variables: Mapping[str, str]) -> int:
         spread=environment.spread,
         tokens_per_chunk=max(environment.tokens_per_chunk, flags.stream_interval),
     )
-    scheduler = Scheduler(
-        max_running=flags.max_num_seqs, timing=timing, observer=metrics, seed=environment.seed
-    )
+    scheduler = Scheduler(max_running=flags.max_num_seqs, timing=timing, observer=metrics, seed=environment.seed)
     metrics.watch(scheduler)
     engine = Engine(
-        limits=Limits(
-            flags.models, flags.max_model_len, environment.answer_tokens, flags.force_include_usage
-        ),
+        limits=Limits(flags.models, flags.max_model_len, environment.answer_tokens, flags.force_include_usage),
         scheduler=scheduler,
         metrics=metrics,
+        faults=Faults(environment.faults, controllable=environment.fault_control, seed=environment.seed),
         role=flags.response_role,
         pod=pod,
         abort_style=environment.abort_style,
-        api_keys=flags.api_keys,
+        max_queued=flags.max_num_queued_reqs,
+        load_tracking=flags.load_tracking,
         started=int(time.time()),
     )
     config = uvicorn.Config(
-        application(engine),
+        application(engine, api_keys=flags.api_keys, request_ids=flags.request_id_headers, origins=flags.origins),
         host=flags.host,
         port=flags.port,
         uds=flags.uds,
@@ -76,6 +76,7 @@ def main(argv: Sequence[str], variables: Mapping[str, str]) -> int:
         startup_delay=environment.startup_delay,
         startup_mode=environment.startup_mode,
         shutdown_timeout=flags.shutdown_timeout,
+        teardown=environment.teardown,
     )
     # What start-up made lives as long as the process: keep the collector from walking it under load.
     gc.freeze()

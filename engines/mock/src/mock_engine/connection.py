@@ -6,11 +6,13 @@ limit. Headers, errors and the end of a response go through ASGI; only the chunk
 
 import socket
 import struct
+from collections.abc import Callable
 from typing import Any, Protocol, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _EXTENSION = "mock_engine.connection"
+_FLUSH_SECONDS = 0.005
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
@@ -28,6 +30,7 @@ class Connection(HttpToolsProtocol):
     """One client's connection; the request's scope leads to it, see `connection_of`."""
 
     watcher: Watcher | None = None
+    _lost: Callable[[], None] | None = None
 
     def on_message_begin(self) -> None:
         """Makes the connection known to the request that begins."""
@@ -37,6 +40,8 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Tells the watcher at once, so that the slot of a client that has gone is free at once."""
         super().connection_lost(exc)
+        if self._lost is not None:
+            self._lost()
         watcher, self.watcher = self.watcher, None
         if watcher is not None:
             watcher.client_gone()
@@ -47,6 +52,10 @@ class Connection(HttpToolsProtocol):
         if self.watcher is not None:
             self.watcher.writable()
 
+    def on_lost(self, call: Callable[[], None]) -> None:
+        """Calls back when the connection is lost, for a request that has no answer yet to watch it."""
+        self._lost = call
+
     @property
     def congested(self) -> bool:
         """Whether the client reads too slowly: more bytes would only pile up here."""
@@ -56,19 +65,19 @@ class Connection(HttpToolsProtocol):
         """Writes one chunk of a chunked response whose headers went out through ASGI."""
         self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
 
-    def write_raw(self, data: bytes) -> None:
-        """Writes bytes as they are, for faults that break the framing."""
-        self.transport.write(data)
-
     def close(self) -> None:
         """Ends the connection with a FIN after what was written."""
         self.transport.close()
 
     def reset(self) -> None:
-        """Ends the connection with a RST; what the client has not read yet may be lost."""
-        raw = cast("socket.socket", self.transport.get_extra_info("socket"))
-        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
-        self.transport.abort()
+        """Ends the connection with a RST, once the kernel has taken what was written."""
+        self.loop.call_later(_FLUSH_SECONDS, self._reset)
+
+    def _reset(self) -> None:
+        if not self.transport.is_closing():
+            raw = cast("socket.socket", self.transport.get_extra_info("socket"))
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
+            self.transport.abort()
 
 
 def connection_of(scope: Any) -> Connection:  # noqa: ANN401  # Starlette's Scope is a mapping to anything

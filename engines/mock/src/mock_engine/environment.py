@@ -4,12 +4,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeVar, cast
 
+from mock_engine import faults
+from mock_engine.faults import Fault
+
 StartupMode = Literal["503", "closed"]
 AbortStyle = Literal["error", "done", "abort", "silence"]
 _Value = TypeVar("_Value")
 
 
-class EnvironmentProblems(Exception):  # noqa: N818  # it carries a list of problems, not one error
+class EnvironmentProblems(Exception):  # it carries a list of problems, not one error
     """Variables that cannot be used; one line each, with the fix."""
 
     def __init__(self, problems: list[str]) -> None:
@@ -33,6 +36,9 @@ class Environment:
     answer_tokens: int
     seed: int
     abort_style: AbortStyle
+    teardown: float
+    faults: Mapping[str, Fault]
+    fault_control: bool
 
 
 class _Reader:
@@ -53,9 +59,7 @@ class _Reader:
             return default
 
     def seconds(self, name: str, default: float) -> float:
-        return self._read(
-            name, default, lambda text: _within(float(text), 0.0, 1e6), "write seconds >= 0, e.g. 0.25"
-        )
+        return self._read(name, default, lambda text: _within(float(text), 0.0, 1e6), "write seconds >= 0, e.g. 0.25")
 
     def fraction(self, name: str, default: float) -> float:
         return self._read(
@@ -74,6 +78,13 @@ class _Reader:
         return self._read(
             name, choices[0], lambda text: choices[choices.index(text)], f"write one of {', '.join(choices)}"
         )
+
+    def plan(self, name: str) -> Mapping[str, Fault]:
+        try:
+            return faults.parse(self._variables.get(name, ""))
+        except faults.FaultError as error:
+            self.problems.append(f"{name}={self._variables[name]!r}: {error}")
+            return {}
 
 
 def _within(value: _Value, least: _Value, most: _Value) -> _Value:
@@ -101,6 +112,9 @@ def read(variables: Mapping[str, str]) -> Environment:
         answer_tokens=reader.count("ANSWER_TOKENS", 256, 1),
         seed=reader.count("SEED", 0, 0),
         abort_style=cast("AbortStyle", reader.choice("ABORT_STYLE", ("error", "done", "abort", "silence"))),
+        teardown=reader.seconds("TEARDOWN_SECONDS", 0.0),
+        faults=reader.plan("FAULTS"),
+        fault_control=reader.choice("FAULT_CONTROL", ("0", "1")) == "1",
     )
     if reader.problems:
         raise EnvironmentProblems(reader.problems)

@@ -1,11 +1,13 @@
 """vLLM's command line: every `vllm serve` option is accepted, those that show at the edges are returned."""
 
 import argparse
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import resources
-from typing import NoReturn
+from typing import Any, NoReturn
 
 _EPILOG = """\
 Every option of vllm serve is accepted; those above have an effect, the rest (tensor parallelism,
@@ -16,6 +18,7 @@ examples:
   python3 -m mock_engine --port 8000 --shutdown-timeout 60
   STARTUP_DELAY_SECONDS=15 TTFT_SECONDS=0.3 python3 -m mock_engine --max-num-seqs 4 --api-key secret
 """
+_AUTO_LENGTH = 8192
 _MULTIPLIERS = {"k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}
 
 
@@ -30,6 +33,7 @@ class Flags:
     api_keys: tuple[str, ...]
     max_model_len: int
     max_num_seqs: int
+    max_num_queued_reqs: int | None
     shutdown_timeout: int
     stream_interval: int
     block_size: int
@@ -40,24 +44,48 @@ class Flags:
     request_id_headers: bool
     force_include_usage: bool
     load_tracking: bool
+    origins: str
     response_role: str
 
 
 class _Parser(argparse.ArgumentParser):
-    """Refuses as vLLM does: usage, one line that begins `vllm: error:`, exit code 2."""
+    """Refuses as vLLM does: usage, one line that begins `vllm serve: error:`, exit code 2."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.format_usage()}vllm: error: {message}\n")
+        # vLLM's outer parser is the one that finds options which nobody knows.
+        program = "vllm" if message.startswith("unrecognized arguments") else self.prog
+        self.exit(2, f"{self.format_usage()}{program}: error: {message}\n")
 
 
 def _length(text: str) -> int:
-    """Reads a length such as 4096, 32k (32,000), 32K (32,768) or auto."""
+    """Reads a length in tokens such as 4096, 32k (32,000), 32K (32,768), 25.6k or auto."""
     if text in {"auto", "-1"}:
-        return 8192
+        return _AUTO_LENGTH
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([kKmMgG]?)", text)
     if not match or ("." in text and not match.group(2)):
-        raise argparse.ArgumentTypeError(f"invalid length: {text!r}; write e.g. 4096, 32k or auto")
+        raise argparse.ArgumentTypeError(f"invalid human_readable_int_or_auto value: {text!r}")
     return int(float(match.group(1)) * _MULTIPLIERS.get(match.group(2), 1))
+
+
+def _origins(text: str) -> str:
+    """Checks that a text is a JSON list."""
+    try:
+        if isinstance(json.loads(text), list):
+            return text
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"invalid loads value: {text!r}")
+
+
+_KINDS: dict[str, dict[str, Any]] = {
+    "switch": {"action": argparse.BooleanOptionalAction},
+    "value": {},
+    "values": {"nargs": "+"},
+    "optional": {"nargs": "?"},
+    "int": {"type": int},
+    "float": {"type": float},
+    "length": {"type": _length},
+}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -70,12 +98,14 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = parser.add_argument
+    switch = partial(add, action=argparse.BooleanOptionalAction, default=False)
     add("model_tag", nargs="?", help="the model's name, unless a flag names it")
     add("--model", help="the model's name (default: MODEL_NAME in the environment)")
     add("--served-model-name", nargs="+", help="names by which clients may ask for the model")
     add("--host", default="0.0.0.0", help="address to listen on (default: all)")  # noqa: S104  # vLLM's default
     add("--port", type=int, default=8000, help="port to listen on (default: 8000)")
     add("--uds", help="UNIX domain socket to listen on instead")
+    add("--max-num-queued-reqs", type=int, help="requests, running or waiting, above which more get a 503")
     add("--api-key", nargs="+", help="keys of which /v1 asks for one")
     add("--max-model-len", type=_length, default=8192, help="longest prompt plus answer (default: 8192)")
     add("--max-num-seqs", type=int, default=256, help="requests that run at once (default: 256)")
@@ -85,10 +115,11 @@ def _parser() -> argparse.ArgumentParser:
     add("--num-gpu-blocks-override", type=int, default=8192, help="KV-cache blocks (default: 8192)")
     add("--root-path", default="", help="path prefix that a proxy in front takes off")
     add("--uvicorn-log-level", default="info", help="level of the server's log (default: info)")
-    add("--disable-uvicorn-access-log", action="store_true", help="no line per request")
-    add("--enable-request-id-headers", action="store_true", help="answer with X-Request-Id")
-    add("--enable-force-include-usage", action="store_true", help="a usage chunk in every stream")
-    add("--enable-server-load-tracking", action="store_true", help="count requests in /load")
+    switch("--disable-uvicorn-access-log", help="no line per request")
+    switch("--enable-request-id-headers", help="answer with X-Request-Id")
+    switch("--enable-force-include-usage", help="a usage chunk in every stream")
+    switch("--enable-server-load-tracking", help="count requests in /load")
+    add("--allowed-origins", default="[]", type=_origins, help="JSON list of origins for CORS")
     add("--response-role", default="assistant", help="role of the answer (default: assistant)")
     _add_the_rest(parser)
     return parser
@@ -97,22 +128,11 @@ def _parser() -> argparse.ArgumentParser:
 def _add_the_rest(parser: argparse.ArgumentParser) -> None:
     """Adds each remaining option of vLLM as one that is read and then ignored."""
     known = set(parser._option_string_actions)  # noqa: SLF001  # argparse has no public way to ask
-    ignored = {"dest": "ignored", "help": argparse.SUPPRESS}
-
-    def add(option: str, **action: str) -> None:
-        if option not in known:
-            parser.add_argument(option, **ignored, **action)  # type: ignore[arg-type]  # mypy cannot match the keywords
-
-    for line in (resources.files(__package__) / "serve_flags.txt").read_text(encoding="utf-8").splitlines():
-        if line.startswith("#"):
-            continue
-        option, takes = line.split()
-        if takes == "value":
-            add(option)
-        else:
-            add(option, action="store_true")
-        if takes == "pair":
-            add(option.replace("--", "--no-", 1), action="store_true")
+    lines = (resources.files(__package__) / "serve_flags.txt").read_text(encoding="utf-8").splitlines()
+    for line in lines:
+        *options, takes = line.split()
+        if not line.startswith("#") and known.isdisjoint(options):
+            parser.add_argument(*options, dest="ignored", help=argparse.SUPPRESS, **_KINDS[takes])
 
 
 def _normalise(argv: Sequence[str]) -> list[str]:
@@ -136,17 +156,9 @@ def parse(argv: Sequence[str], model_name: str, api_key: str | None) -> Flags:
     """
     parser = _parser()
     options = parser.parse_args(_normalise(argv))
-    for name, least in (
-        ("max_num_seqs", 1),
-        ("shutdown_timeout", 0),
-        ("stream_interval", 1),
-        ("block_size", 1),
-    ):
+    for name, least in (("max_num_seqs", 1), ("shutdown_timeout", 0), ("stream_interval", 1), ("block_size", 1)):
         if getattr(options, name) < least:
-            option = f"--{name.replace('_', '-')}"
-            parser.error(
-                f"argument {option}: {getattr(options, name)} is below {least}; write {least} or more"
-            )
+            parser.exit(1, f"vllm serve: error: {name}: Input should be greater than or equal to {least}\n")
     models = options.served_model_name or [options.model or options.model_tag or model_name]
     return Flags(
         host=options.host,
@@ -156,6 +168,7 @@ def parse(argv: Sequence[str], model_name: str, api_key: str | None) -> Flags:
         api_keys=tuple(options.api_key or ([api_key] if api_key else [])),
         max_model_len=options.max_model_len,
         max_num_seqs=options.max_num_seqs,
+        max_num_queued_reqs=options.max_num_queued_reqs,
         shutdown_timeout=options.shutdown_timeout,
         stream_interval=options.stream_interval,
         block_size=options.block_size,
@@ -166,5 +179,6 @@ def parse(argv: Sequence[str], model_name: str, api_key: str | None) -> Flags:
         request_id_headers=options.enable_request_id_headers,
         force_include_usage=options.enable_force_include_usage,
         load_tracking=options.enable_server_load_tracking,
+        origins=options.allowed_origins,
         response_role=options.response_role,
     )

@@ -5,8 +5,15 @@ The gauges are read from the scheduler when Prometheus asks; the rest is counted
 
 from typing import TypeVar
 
-from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    REGISTRY,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+)
 
 from mock_engine import catalog
 from mock_engine.scheduler import Job, Scheduler
@@ -47,43 +54,37 @@ class Metrics:
         }
         bounds = dict.fromkeys(catalog.LENGTH_HISTOGRAMS, catalog.length_bounds(max_model_len))
         self._histograms = {
-            name: self._histogram(name, buckets)
-            for name, buckets in (bounds | catalog.FIXED_HISTOGRAMS).items()
+            name: self._histogram(name, buckets) for name, buckets in (bounds | catalog.FIXED_HISTOGRAMS).items()
         }
         self._labelled_gauges["engine_sleep_state"]["awake"].set(1)
-        self._rejections(model)
+        self._rejections = self._rejection_counters(model)
         self._cache_config()
         # Looked up once, because they are counted per token.
         self._generated = self._counters["generation_tokens"]
         self._between = self._histograms["inter_token_latency_seconds"]
 
     def _counter(self, name: str) -> Counter:
-        return Counter(f"vllm:{name}", _help(name), catalog.ENGINE, registry=self._registry).labels(
-            **self._engine
-        )
+        return Counter(f"vllm:{name}", _help(name), catalog.ENGINE, registry=self._registry).labels(**self._engine)
 
     def _gauge(self, name: str) -> Gauge:
-        return Gauge(f"vllm:{name}", _help(name), catalog.ENGINE, registry=self._registry).labels(
-            **self._engine
-        )
+        return Gauge(f"vllm:{name}", _help(name), catalog.ENGINE, registry=self._registry).labels(**self._engine)
 
     def _histogram(self, name: str, buckets: tuple[float, ...]) -> Histogram:
-        family = Histogram(
-            f"vllm:{name}", _help(name), catalog.ENGINE, buckets=buckets, registry=self._registry
-        )
+        family = Histogram(f"vllm:{name}", _help(name), catalog.ENGINE, buckets=buckets, registry=self._registry)
         return family.labels(**self._engine)
 
-    def _labelled(
-        self, kind: type[_Series], name: str, label: str, values: tuple[str, ...]
-    ) -> dict[str, _Series]:
+    def _labelled(self, kind: type[_Series], name: str, label: str, values: tuple[str, ...]) -> dict[str, _Series]:
         family = kind(f"vllm:{name}", _help(name), (*catalog.ENGINE, label), registry=self._registry)
         return {value: family.labels(**self._engine, **{label: value}) for value in values}
 
-    def _rejections(self, model: str) -> None:
+    def _rejection_counters(self, model: str) -> dict[str, Counter]:
         name = "admission_rejections"
         family = Counter(f"vllm:{name}", _help(name), ("model_name", "reason"), registry=self._registry)
-        for reason in catalog.REJECTION_REASONS:
-            family.labels(model_name=model, reason=reason)
+        return {reason: family.labels(model_name=model, reason=reason) for reason in catalog.REJECTION_REASONS}
+
+    def rejected(self, reason: str) -> None:
+        """A request was refused because too many wait."""
+        self._rejections[reason].inc()
 
     def _cache_config(self) -> None:
         values = dict.fromkeys(catalog.CACHE_CONFIG_LABELS, "None") | {
@@ -149,4 +150,4 @@ class Metrics:
 
     def exposition(self) -> tuple[bytes, str]:
         """Returns the body and the content type of /metrics."""
-        return generate_latest(self._registry), CONTENT_TYPE_PLAIN_0_0_4
+        return generate_latest(self._registry), CONTENT_TYPE_LATEST

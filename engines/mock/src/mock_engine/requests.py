@@ -1,7 +1,7 @@
 """What a client asks for: reads and checks the bodies of /v1/chat/completions and /v1/completions."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,10 @@ from mock_engine import text
 from mock_engine.errors import RequestError, bad_request
 
 _COMPLETION_MAX_TOKENS = 16
+# The type of an error in the body's shape; one in a value of it is a BadRequestError.
+_SHAPE = "Bad Request"
+_TRUE = {"1", "true", "t", "yes", "y", "on"}
+_FALSE = {"0", "false", "f", "no", "n", "off"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,92 +30,124 @@ class Generation:
     """One request, checked. Lengths are in tokens."""
 
     model: str
-    prompt_tokens: int
+    prompts: tuple[int, ...]
     max_tokens: int
     output_tokens: int
     finish_reason: str
-    choices: int
+    choices_per_prompt: int
     stream: bool
     include_usage: bool
     continuous_usage: bool
 
 
-def parse_json(body: bytes) -> dict[str, Any]:
+def parse_json(body: bytes, content_type: str | None) -> dict[str, Any]:
     """Reads a body as a JSON object.
 
     Raises:
-        RequestError: it is not JSON, or not an object.
+        RequestError: it is not declared as JSON, is not JSON, or not an object.
     """
+    if content_type is None or content_type.partition(";")[0].strip().lower() != "application/json":
+        message = "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed"
+        raise RequestError(400, message, _SHAPE)
+    if not body:
+        raise _invalid("", "missing", "Field required", input="None")
     try:
         value = json.loads(body)
+    except json.JSONDecodeError as error:
+        detail = {"input": "<dict of 0 items>", "ctx": {"error": error.msg}}
+        raise _invalid(str(error.pos), "json_invalid", "JSON decode error", **detail) from error
     except ValueError as error:
-        at = getattr(error, "pos", 0)
-        detail = {"type": "json_invalid", "loc": ("body", at), "msg": "JSON decode error"}
-        raise RequestError(400, f"1 validation error:\n  {detail}", "Bad Request", f"body.{at}") from error
+        raise bad_request("There was an error parsing the body", None) from error
     if not isinstance(value, dict):
-        raise _invalid(
-            "",
-            "model_attributes_type",
-            "Input should be a valid dictionary or object to extract fields from",
-            value,
-        )
+        message = "Input should be a valid dictionary or object to extract fields from"
+        raise _invalid("", "model_attributes_type", message, input=_summary(value))
     return value
 
 
-def _invalid(field: str, kind: str, expected: str, value: object) -> RequestError:
-    location = f"('body', {field!r})" if field else "('body',)"
-    detail = {"type": kind, "loc": "", "msg": expected, "input": value}
-    shown = str(detail).replace("'loc': ''", f"'loc': {location}", 1)
-    return RequestError(
-        400, f"1 validation error:\n  {shown}", "Bad Request", f"body.{field}" if field else "body"
-    )
+def _summary(value: object) -> str:
+    """Returns what vLLM's message shows of a value: containers are counted, not shown."""
+    if isinstance(value, list | dict):
+        return f"<{type(value).__name__} of {len(value)} items>"
+    return str(value)
+
+
+def _invalid(field: str, kind: str, expected: str, **detail: object) -> RequestError:
+    location = f"body.{field}" if field else "body"
+    shown = {"type": kind, "loc": location, "msg": expected} | detail
+    return RequestError(400, f"1 validation error:\n  {shown}", _SHAPE, location)
+
+
+def _refused(field: str, message: str, value: object) -> RequestError:
+    return bad_request(f"{message} (parameter={field}, value={value})", field)
 
 
 def _number(body: Mapping[str, Any], field: str) -> float | None:
     value = body.get(field)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _invalid(field, "float_type", "Input should be a valid number", value)
-    return float(value)
+    if isinstance(value, int | float):
+        return float(value)
+    kind, message = "float_type", "Input should be a valid number"
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            kind, message = "float_parsing", f"{message}, unable to parse string as a number"
+    raise _invalid(field, kind, message, input=_summary(value))
 
 
 def _whole(body: Mapping[str, Any], field: str) -> int | None:
     value = body.get(field)
     if value is None:
         return None
-    if isinstance(value, str) and value.lstrip("-").isdigit():
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
         return int(value)
+    kind, message = "int_type", "Input should be a valid integer"
+    if isinstance(value, float):
+        kind, message = "int_from_float", f"{message}, got a number with a fractional part"
     if isinstance(value, str):
-        raise _invalid(
-            field,
-            "int_parsing",
-            "Input should be a valid integer, unable to parse string as an integer",
-            value,
-        )
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
-        raise _invalid(field, "int_type", "Input should be a valid integer", value)
-    return int(value)
+        try:
+            return int(value)
+        except ValueError:
+            kind, message = "int_parsing", f"{message}, unable to parse string as an integer"
+    raise _invalid(field, kind, message, input=_summary(value))
 
 
-def _check_model(body: Mapping[str, Any], limits: Limits) -> str:
+def _flag(body: Mapping[str, Any], field: str) -> bool:
+    value = body.get(field)
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    if str(value).lower() in _TRUE | _FALSE:
+        return str(value).lower() in _TRUE
+    message = "Input should be a valid boolean, unable to interpret input"
+    raise _invalid(field, "bool_parsing", message, input=_summary(value))
+
+
+def check_model(body: Mapping[str, Any], limits: Limits) -> str:
+    """Returns the model that a body asks for, the first one when it names none.
+
+    Raises:
+        RequestError: no such model is served.
+    """
     model = body.get("model")
-    if model is None:
+    if not model and (model is None or isinstance(model, str)):
         return limits.models[0]
     if not isinstance(model, str):
-        raise _invalid("model", "string_type", "Input should be a valid string", model)
+        raise _invalid("model", "string_type", "Input should be a valid string", input=_summary(model))
     if model not in limits.models:
-        raise RequestError(404, f"The model `{model}` does not exist.", "NotFoundError", "model")
+        aliases = ", ".join(limits.models)
+        message = f"The model `{model}` does not exist. Valid aliases: {aliases}."
+        raise RequestError(404, message, "NotFoundError", "model")
     return model
 
 
 def _check_sampling(body: Mapping[str, Any]) -> None:
     temperature = _number(body, "temperature")
     if temperature is not None and temperature < 0:
-        raise bad_request(f"temperature must be non-negative, got {temperature}.", "temperature")
+        raise _refused("temperature", f"temperature must be non-negative, got {temperature}.", temperature)
     top_p = _number(body, "top_p")
     if top_p is not None and not 0 < top_p <= 1:
-        raise bad_request(f"top_p must be in (0, 1], got {top_p}.", "top_p")
+        raise _refused("top_p", f"top_p must be in (0, 1], got {top_p}.", top_p)
 
 
 def _content_text(content: object) -> str:
@@ -129,16 +165,32 @@ def chat_prompt_tokens(body: Mapping[str, Any]) -> int:
     Raises:
         RequestError: there are no messages, or they are not messages.
     """
-    messages = body.get("messages")
     if "messages" not in body:
-        raise _invalid("messages", "missing", "Field required", dict(body))
+        raise _invalid("messages", "missing", "Field required", input=_summary(body))
+    messages = body["messages"]
     if not isinstance(messages, list):
-        raise _invalid("messages", "list_type", "Input should be a valid list", messages)
+        raise _invalid("messages", "list_type", "Input should be a valid list", input=_summary(messages))
+    for index, message in enumerate(messages):
+        if not isinstance(message, dict) or "role" not in message:
+            raise _invalid(f"messages.{index}.role", "missing", "Field required", input=_summary(message))
     if not messages:
-        raise bad_request("messages must not be empty.", None)
-    return text.chat_tokens(
-        _content_text(message.get("content")) for message in messages if isinstance(message, dict)
-    )
+        raise bad_request("Cannot apply chat template to an empty conversation. Provide at least one message.", None)
+    return text.chat_tokens(_content_text(message.get("content")) for message in messages)
+
+
+def prompt_or_messages(body: Mapping[str, Any]) -> list[str]:
+    """Returns the tokens of what a client wants tokenized: a prompt, or the messages of a chat.
+
+    Raises:
+        RequestError: it gave neither.
+    """
+    if isinstance(body.get("prompt"), str):
+        return text.split(body["prompt"])
+    if "messages" not in body:
+        raise _invalid("prompt", "missing", "Field required", input=_summary(body))
+    number = chat_prompt_tokens(body)
+    tokens = [one for message in body["messages"] for one in text.split(_content_text(message.get("content")))]
+    return ["<template>"] * (number - len(tokens)) + tokens
 
 
 def completion_prompt_tokens(body: Mapping[str, Any]) -> list[int]:
@@ -148,73 +200,81 @@ def completion_prompt_tokens(body: Mapping[str, Any]) -> list[int]:
         RequestError: there is no prompt, or it has no form that vLLM knows.
     """
     prompt = body.get("prompt")
-    if isinstance(prompt, str):
+    if prompt == []:
+        raise bad_request("You must pass at least one prompt", None)
+    if prompt and isinstance(prompt, str):
         return [len(text.split(prompt))]
-    if isinstance(prompt, list) and prompt:
+    if isinstance(prompt, list):
         if all(isinstance(item, int) for item in prompt):
             return [len(prompt)]
         if all(isinstance(item, str) for item in prompt):
             return [len(text.split(item)) for item in prompt]
         if all(isinstance(item, list) for item in prompt):
             return [len(item) for item in prompt]
-    raise bad_request("Either prompt or prompt_embeds must be provided and non-empty.", "prompt")
+    message = "Either prompt or prompt_embeds must be provided and non-empty. (parameter=prompt)"
+    raise bad_request(message, "prompt")
 
 
-def _max_tokens(
-    body: Mapping[str, Any], fields: Iterable[str], default: int | None, room: int, limits: Limits
-) -> int:
-    longest = limits.max_model_len
+def _max_tokens(body: Mapping[str, Any], fields: Sequence[str], default: int, room: int, longest: int) -> int:
+    """Returns how many tokens were asked for; `room` is what the prompt leaves of `longest`."""
     for field in fields:
         value = _whole(body, field)
         if value is None:
             continue
         if value < 1:
-            raise bad_request(f"max_tokens must be at least 1, got {value}.", "max_tokens")
-        if value > room:
-            raise bad_request(
-                f"'max_tokens' or 'max_completion_tokens' is too large: {value}. This model's maximum context"
-                f" length is {longest} tokens and your request has {longest - room} input tokens"
-                f" ({value} > {longest} - {longest - room}).",
-                "max_tokens",
-            )
-        return value
-    return max(1, min(room, default) if default is not None else room)
+            raise _refused("max_tokens", f"max_tokens must be at least 1, got {value}.", value)
+        if value > longest:
+            message = f"max_tokens={value} cannot be greater than max_model_len={longest}."
+            raise _refused("max_tokens", f"{message} Please request fewer output tokens.", value)
+        return min(room, value)
+    return min(room, default)
 
 
-def check(body: Mapping[str, Any], *, chat: bool, prompt_tokens: int, limits: Limits) -> Generation:
-    """Checks what chats and completions have in common.
+def _check_choices(body: Mapping[str, Any]) -> int:
+    choices = _whole(body, "n")
+    if choices is None:
+        return 1
+    if choices < 1:
+        raise bad_request(f"n must be at least 1, got {choices}.", None)
+    return choices
+
+
+def check(body: Mapping[str, Any], *, chat: bool, prompts: Sequence[int], limits: Limits) -> Generation:
+    """Checks what chats and completions have in common; `prompts` are the prompts' lengths in tokens.
 
     Raises:
         RequestError: vLLM would refuse it; the error says which parameter and which value.
     """
-    model = _check_model(body, limits)
-    _check_sampling(body)
-    stream = bool(body.get("stream"))
+    stream = _flag(body, "stream")
     options = body.get("stream_options") or {}
+    _check_sampling(body)
     if options and not stream:
-        raise bad_request("Stream options can only be defined when `stream=True`.", "stream_options")
-    room = limits.max_model_len - prompt_tokens
+        message = "Stream options can only be defined when `stream=True`. (parameter=stream_options)"
+        raise bad_request(message, "stream_options")
+    model = check_model(body, limits)
+    longest = limits.max_model_len
+    room = longest - max(prompts)
     if room < 1:
-        raise bad_request(
-            f"This model's maximum context length is {limits.max_model_len} tokens. However, your request has"
-            f" {prompt_tokens} input tokens. Please reduce the length of the input messages.",
-            "input_tokens",
+        message = (
+            f"This model's maximum context length is {longest} tokens. However, your prompt contains at least"
+            f" {longest + 1} input tokens, which exceeds this limit even without any output tokens."
+            f" Please reduce the length of the input prompt."
         )
+        raise _refused("input_tokens", message, longest + 1)
     fields = ("max_completion_tokens", "max_tokens") if chat else ("max_tokens",)
-    max_tokens = _max_tokens(body, fields, None if chat else _COMPLETION_MAX_TOKENS, room, limits)
-    natural = (
-        max_tokens if body.get("ignore_eos") else max(limits.answer_tokens, _whole(body, "min_tokens") or 0)
-    )
-    choices = _whole(body, "n") or 1
-    if choices < 1:
-        raise bad_request(f"n must be at least 1, got {choices}.", "n")
+    max_tokens = _max_tokens(body, fields, longest if chat else _COMPLETION_MAX_TOKENS, room, longest)
+    min_tokens = _whole(body, "min_tokens") or 0
+    if min_tokens > max_tokens:
+        message = f"min_tokens must be less than or equal to max_tokens={max_tokens}, got {min_tokens}."
+        raise bad_request(message, None)
+    natural = max_tokens if _flag(body, "ignore_eos") else max(limits.answer_tokens, min_tokens)
     return Generation(
         model=model,
-        prompt_tokens=prompt_tokens,
+        prompts=tuple(prompts),
         max_tokens=max_tokens,
         output_tokens=min(max_tokens, natural),
         finish_reason="length" if max_tokens <= natural else "stop",
-        choices=choices,
+        choices_per_prompt=_check_choices(body),
         stream=stream,
         include_usage=limits.force_include_usage or bool(options.get("include_usage")),
         continuous_usage=bool(options.get("continuous_usage_stats")),

@@ -37,6 +37,9 @@ class Sink(Protocol):
     def fail(self, reason: str) -> None:
         """Ends the response because the engine gave the job up."""
 
+    def cut(self) -> None:
+        """Ends the response because the time to drain is over."""
+
 
 class Observer(Protocol):
     """What the scheduler tells the metrics."""
@@ -59,7 +62,7 @@ class Job:
 
     __slots__ = (
         "admitted", "arrived", "due", "emitted", "ended", "finish_reason", "first", "last",
-        "max_tokens", "output_tokens", "prompt_tokens", "seed", "sink", "step",
+        "max_tokens", "output_tokens", "prompt_tokens", "seed", "sink", "stalled", "step",
     )  # fmt: skip
 
     def __init__(
@@ -82,6 +85,7 @@ class Job:
         self.emitted = 0
         self.step = 1
         self.ended = False
+        self.stalled = False
         self.arrived = self.admitted = self.due = self.first = self.last = 0.0
 
     @property
@@ -139,11 +143,20 @@ class Scheduler:
 
     def fail_all(self, reason: str) -> None:
         """Gives every job up and tells its sink so."""
+        for job in self._give_up():
+            job.sink.fail(reason)
+
+    def cut_all(self) -> None:
+        """Gives every job up because the time to drain is over, and tells its sink so."""
+        for job in self._give_up():
+            job.sink.cut()
+
+    def _give_up(self) -> list[Job]:
         jobs = [*self.running, *self.waiting]
         self.waiting.clear()
         for job in jobs:
             self._end(job, "abort")
-            job.sink.fail(reason)
+        return jobs
 
     def _vary(self, seconds: float) -> float:
         if not self.timing.spread:
@@ -185,7 +198,7 @@ class Scheduler:
         produced = 0
         while heap and heap[0][0] <= now + _TOLERANCE:
             job = heap[0][2]
-            if job.ended:
+            if job.ended or job.stalled:
                 heapq.heappop(heap)
                 continue
             number = job.step

@@ -28,6 +28,11 @@ def token_id(token: str) -> int:
     return zlib.crc32(token.encode()) % _VOCABULARY
 
 
+def token(number: int) -> str:
+    """Returns a token for a number; not the one that it was made from, which nobody has kept."""
+    return f" {WORDS[number % len(WORDS)]}"
+
+
 def chat_tokens(contents: Iterable[str]) -> int:
     """Returns the length in tokens of a chat whose messages have these contents."""
     return _BEFORE_ANSWER + sum(_PER_MESSAGE + len(split(content)) for content in contents)
