@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from inferctl.cluster import components, init_client, kubeconfig, network, node_files, system, teardown
+from inferctl.cluster import init_client, kubeconfig, launch, network, plans, system, teardown
 from inferctl.cluster.lock import locked
-from inferctl.cluster.node.plan import NodePlan
 from inferctl.cluster.node.supervisor import FAILED, READY
 from inferctl.cluster.pki import CertificateAuthority
-from inferctl.cluster.spec import API_SERVICE, DOMAIN, ClusterSpec, NodeSpec
+from inferctl.cluster.spec import ClusterSpec, NodeSpec
 from inferctl.errors import ComponentFailed, DeadlineExceeded
 from inferctl.images.seed import Seed
-from inferctl.paths import BIN, ROOT
 from inferctl.process.command import tail
-from inferctl.process.identity import MARKER, ProcessIdentity
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator
-    from pathlib import Path
 
     from inferctl.console import Progress
 
 _CONTROL_PLANE_SECONDS = 120
 _USABLE_SECONDS = 120
 _POLL_SECONDS = 0.05
-_PYTHON = ROOT / ".venv" / "bin" / "python"
+#: Written when a cluster has become usable once; without it, a start was cut short.
+_USABLE = "usable"
+_REPAIR_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,8 @@ class NodeStatus:
 def up(spec: ClusterSpec, progress: Progress, *, retain: bool = False) -> ClusterSpec:
     """Bring a cluster up and return when pods of it can be served.
 
-    A cluster that answers is left as it is; what a crash left behind is removed first.
+    A cluster that answers is left as it is; a node of it that was killed is booted again. What a crash or a
+    reboot left behind is removed first.
 
     Args:
         spec: what to bring up; where the cluster exists, its own spec counts.
@@ -60,7 +58,8 @@ def up(spec: ClusterSpec, progress: Progress, *, retain: bool = False) -> Cluste
     """
     with locked(spec):
         existing = ClusterSpec.load(spec.name)
-        if existing and healthy(existing):
+        if existing and _was_started(existing):
+            _repair(existing, progress)
             progress.say(f"cluster {spec.name!r} is up")
             return existing
         if existing or spec.folder.exists():
@@ -69,6 +68,25 @@ def up(spec: ClusterSpec, progress: Progress, *, retain: bool = False) -> Cluste
         with _removed_on_failure(spec, retain=retain):
             _start(spec, progress)
         return spec
+
+
+def _was_started(spec: ClusterSpec) -> bool:
+    """Whether the cluster was usable once and its network is still there."""
+    switch = launch.identity(spec.folder)
+    return (spec.folder / _USABLE).exists() and switch is not None and switch.alive()
+
+
+def _repair(spec: ClusterSpec, progress: Progress) -> None:
+    for node, state in zip(spec.nodes, status(spec), strict=True):
+        if not state.running:
+            with progress.step(f"booting node {node.name}, which was down"):
+                start_node(spec, node)
+    try:
+        _wait_ready(spec, list(spec.nodes), None, _REPAIR_SECONDS)
+    except DeadlineExceeded as error:
+        raise ComponentFailed(
+            f"{error}; a stopped component is started by whoever stopped it; else: ./just cluster-down"
+        ) from error
 
 
 def down(spec: ClusterSpec) -> None:
@@ -90,7 +108,7 @@ def status(spec: ClusterSpec) -> list[NodeStatus]:
     found = []
     for node in spec.nodes:
         folder = spec.node_folder(node)
-        identity = _read_identity(folder)
+        identity = launch.identity(folder)
         running = identity is not None and identity.alive()
         found.append(NodeStatus(node.name, running, init_client.status(folder) if running else {}))
     return found
@@ -98,7 +116,7 @@ def status(spec: ClusterSpec) -> list[NodeStatus]:
 
 def kill_node(spec: ClusterSpec, node: NodeSpec) -> None:
     """End everything on a node at once, as a power cut would."""
-    identity = _read_identity(spec.node_folder(node))
+    identity = launch.identity(spec.node_folder(node))
     if identity:
         identity.kill()
         identity.wait_gone(time.monotonic() + 10)
@@ -106,13 +124,13 @@ def kill_node(spec: ClusterSpec, node: NodeSpec) -> None:
 
 def start_node(spec: ClusterSpec, node: NodeSpec) -> None:
     """Boot a node that was killed; its disk is as it was."""
-    switch = _read_identity(spec.folder)
+    switch = launch.identity(spec.folder)
     if switch is None or not switch.alive():
         raise ComponentFailed(f"cluster {spec.name!r}: its network is gone; run cluster-up to build it anew")
     folder = spec.node_folder(node)
     for leftover in ("init.sock", "status.json"):
         (folder / leftover).unlink(missing_ok=True)
-    process = _spawn_node(spec, node)
+    process = launch.node(spec, node)
     _join(spec, node, process, switch.pid)
 
 
@@ -121,11 +139,11 @@ def _start(spec: ClusterSpec, progress: Progress) -> None:
     seed = Seed.read()
     with progress.step("certificates and configuration"):
         authority = CertificateAuthority(spec.folder / "pki")
-        _write_plans(spec, authority, seed)
+        plans.write(spec, authority, seed)
         seed.copy_into(spec.folder / "registry")
     with progress.step(f"starting {len(spec.nodes)} nodes"):
-        switch = _spawn(spec, spec.folder, ["unshare", "--net", "sleep", "infinity"])
-        processes = [_spawn_node(spec, node) for node in spec.nodes]
+        switch = launch.switch(spec)
+        processes = [launch.node(spec, node) for node in spec.nodes]
         network.wait_namespace(switch.pid)
         network.make_bridge(spec, switch.pid)
         for node, process in zip(spec.nodes, processes, strict=True):
@@ -142,100 +160,7 @@ def _start(spec: ClusterSpec, progress: Progress) -> None:
             raise
         _wait_ready(spec, list(spec.nodes), None, _USABLE_SECONDS)
         kubeconfig.add_context(spec)
-
-
-def _write_plans(spec: ClusterSpec, authority: CertificateAuthority, seed: Seed) -> None:
-    folder = spec.node_folder(spec.control_plane)
-    folder.mkdir(parents=True)
-    registry = folder / "registry.json"
-    registry.write_text(node_files.registry_config(spec.folder))
-    serving = authority.server(
-        "kube-apiserver",
-        addresses=[API_SERVICE, spec.control_plane.address],
-        hosts=[
-            "kubernetes",
-            "kubernetes.default",
-            "kubernetes.default.svc",
-            f"kubernetes.default.svc.{DOMAIN}",
-        ],
-    )
-    files = components.ControlPlaneFiles(
-        ca=authority.certificate,
-        serving=serving,
-        kubelet_client=authority.client("kube-apiserver-kubelet-client"),
-        service_accounts=authority.signing_key("service-accounts"),
-        controller_manager=_kubeconfig(spec, authority, "system:kube-controller-manager"),
-        scheduler=_kubeconfig(spec, authority, "system:kube-scheduler"),
-        registry_config=registry,
-    )
-    admin = authority.client("admin", groups=["system:masters"])
-    authority.kubeconfig(spec.kubeconfig, server=spec.api_url, user=admin, context=spec.context)
-    for node in spec.nodes:
-        node_files.write(spec, node, authority, pause=seed.pause)
-        folder = spec.node_folder(node)
-        parts = components.node(spec, node, folder, authority.certificate)
-        if node.control_plane:
-            parts = (*components.control_plane(spec, folder, files), *parts)
-        plan = NodePlan(
-            name=node.name,
-            folder=str(folder),
-            state_root=str(spec.folder.parent),
-            tools=str(BIN),
-            programs=components.programs(spec.kubernetes),
-            cgroup=f"{spec.cgroup}/{folder.name}",
-            components=parts,
-        )
-        plan.write(folder / "plan.json")
-
-
-def _kubeconfig(spec: ClusterSpec, authority: CertificateAuthority, user: str) -> Path:
-    path = spec.folder / "pki" / f"{user.replace(':', '-')}.kubeconfig"
-    authority.kubeconfig(path, server=spec.api_url, user=authority.client(user), context=spec.context)
-    return path
-
-
-def _spawn_node(spec: ClusterSpec, node: NodeSpec) -> subprocess.Popen[bytes]:
-    folder = spec.node_folder(node)
-    namespaces = [
-        "unshare",
-        "--net",
-        "--mount",
-        "--uts",
-        "--ipc",
-        "--pid",
-        "--fork",
-        "--kill-child",
-        "--mount-proc",
-    ]
-    init = [str(_PYTHON), "-m", "inferctl.cluster.node", str(folder / "plan.json")]
-    return _spawn(spec, folder, [*namespaces, *init])
-
-
-def _spawn(spec: ClusterSpec, folder: Path, command: list[str]) -> subprocess.Popen[bytes]:
-    """Start a process that outlives this one, marked as the cluster's, and write down which it is."""
-    with (folder / "init.log").open("ab") as log:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-            cwd="/",
-            env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", MARKER: spec.marker},
-        )
-    identity = ProcessIdentity.of(process.pid)
-    if identity is None:
-        raise ComponentFailed(f"{command[0]} exited at once\n{tail((folder / 'init.log').read_text())}")
-    (folder / "init.pid").write_text(f"{identity.pid} {identity.started}")
-    return process
-
-
-def _read_identity(folder: Path) -> ProcessIdentity | None:
-    try:
-        pid, started = (folder / "init.pid").read_text().split()
-    except (FileNotFoundError, ValueError):
-        return None
-    return ProcessIdentity(int(pid), int(started))
+    (spec.folder / _USABLE).touch()
 
 
 def _join(spec: ClusterSpec, node: NodeSpec, process: subprocess.Popen[bytes], switch: int) -> None:

@@ -23,6 +23,7 @@ class Purpose(Enum):
     RELEASE = "release"
     CHECK = "check"
     KIND = "kind"
+    OLDEST = "oldest"
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,10 @@ PROGRAMS = (
     Program("coredns", "./cmd/coredns", _CLUSTER),
     Program("registry", "github.com/distribution/distribution/v3/cmd/registry", _CLUSTER),
     Program("kube", _KUBE, _CLUSTER, kubernetes=True),
+    # The chart must render the same with the Helm before.
+    Program("helm3", "helm.sh/helm/v3/cmd/helm", _CHECK, module=KUBE_MODULE / "helm3"),
+    # The oldest Kubernetes that the chart promises to run on.
+    Program("kube-1.30", "./.", frozenset({Purpose.OLDEST}), module=KUBE_MODULE / "kubernetes-1.30", kubernetes=True),
 )
 
 

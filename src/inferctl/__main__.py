@@ -1,0 +1,5 @@
+"""``python -m inferctl`` is ``inferctl``."""
+
+from inferctl.cli import main
+
+main()
