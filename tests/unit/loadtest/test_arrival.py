@@ -6,9 +6,7 @@ import pytest
 from loadgen.arrival import offsets, wait_after_failures
 
 
-def first(
-    count: int, arrival: str, *, rate: float = 50.0, burst_size: int = 10, seed: int = 1
-) -> list[float]:
+def first(count: int, arrival: str, *, rate: float = 50.0, burst_size: int = 10, seed: int = 1) -> list[float]:
     """Returns the first offsets of a schedule."""
     return list(islice(offsets(arrival, rate, burst_size=burst_size, seed=seed), count))
 

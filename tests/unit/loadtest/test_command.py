@@ -108,8 +108,7 @@ def test_run_and_merge(packed: Path, tmp_path: Path, closed_port: int) -> None:
         logs.append(tmp_path / f"{number}.log")
         logs[-1].write_text(run.stdout)
     totals = [
-        json.loads(log.read_text().split('"summary", ')[1].join(["{", ""]).splitlines()[0])["total"]
-        for log in logs
+        json.loads(log.read_text().split('"summary", ')[1].join(["{", ""]).splitlines()[0])["total"] for log in logs
     ]
     merged = command(packed, "merge", *map(str, logs))
     assert merged.returncode == 1
@@ -152,7 +151,4 @@ def test_merged_equals_one(load: Load, tmp_path: Path) -> None:
     both = sorted(end["ttft"] for run in runs for end in run.ends() if end["outcome"] == "ok")
     assert merged.tally.latencies["ttft"].count == len(both)
     assert merged.tally.latencies["ttft"].greatest == pytest.approx(both[-1], abs=1e-6)
-    assert (
-        merged.pods_per_connection
-        == runs[0].summary.pods_per_connection + runs[1].summary.pods_per_connection
-    )
+    assert merged.pods_per_connection == runs[0].summary.pods_per_connection + runs[1].summary.pods_per_connection

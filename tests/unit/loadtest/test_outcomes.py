@@ -47,9 +47,7 @@ async def awkward_framing(reply: Reply) -> None:
 async def not_chunked(reply: Reply) -> None:
     """Ends the body by closing the connection, as HTTP/1.0 servers do."""
     await reply.raw(b"HTTP/1.0 200 OK\r\ncontent-type: text/event-stream\r\n\r\n")
-    await reply.raw(
-        b'data: {"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
-    )
+    await reply.raw(b'data: {"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n')
     reply.close()
 
 

@@ -103,9 +103,7 @@ def test_contradiction(environment: dict[str, str], name: str) -> None:
 
 def test_empty_is_not_set() -> None:
     """An empty variable counts as not set, as in a manifest whose value was left empty."""
-    assert read(TARGET | {variable.name: "" for variable in VARIABLES if variable.name != "TARGET"}) == read(
-        TARGET
-    )
+    assert read(TARGET | {variable.name: "" for variable in VARIABLES if variable.name != "TARGET"}) == read(TARGET)
 
 
 def test_job_index() -> None:
