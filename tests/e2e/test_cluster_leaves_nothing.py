@@ -37,7 +37,7 @@ class Snapshot:
         return cls(
             processes=frozenset(_marked_processes()),
             mounts=frozenset(line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()),
-            links=frozenset(os.listdir("/sys/class/net")),
+            links=frozenset(_names(Path("/sys/class/net"))),
             namespaces=frozenset(_names(Path("/run/netns"))),
             cgroups=frozenset(str(path) for path in Path("/sys/fs/cgroup").glob(f"**/inferctl-{NAME}*")),
             files=frozenset(

@@ -64,7 +64,7 @@ PROGRAMS = (
     Program("loopback", "github.com/containernetworking/plugins/plugins/main/loopback", _CLUSTER),
     Program("host-local", "github.com/containernetworking/plugins/plugins/ipam/host-local", _CLUSTER),
     Program("helm", "helm.sh/helm/v4/cmd/helm", _RELEASE | _CHECK),
-    Program("kubectl", "k8s.io/kubernetes/cmd/kubectl", _RELEASE | _CLUSTER, kubernetes=True),
+    Program("kubectl", "k8s.io/kubernetes/cmd/kubectl", _RELEASE | _CLUSTER | _CHECK, kubernetes=True),
     Program("kubeconform", "github.com/yannh/kubeconform/cmd/kubeconform", _CHECK),
     Program("helm-unittest", "github.com/helm-unittest/helm-unittest/cmd/helm-unittest", _CHECK),
     Program("actionlint", "github.com/rhysd/actionlint/cmd/actionlint", _CHECK),
