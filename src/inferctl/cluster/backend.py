@@ -37,13 +37,14 @@ class Backend(Protocol):
         """The state of the cluster: ``up`` (bool), ``backend``, ``name`` and more that the backend knows."""
 
 
-def choose(name: str = "", cluster: str = "") -> Backend:
+def choose(name: str = "", cluster: str = "", kubernetes: str = "") -> Backend:
     """The backend of this name, or the one that fits this machine.
 
     Args:
         name: ``embedded``, ``kind``, ``existing``, or empty: ``INFERCTL_BACKEND``, else embedded on Linux as root,
             else kind where a Docker engine answers. ``existing`` is never chosen unasked.
         cluster: the cluster's name; ``INFERCTL_CLUSTER_NAME`` or the default if empty.
+        kubernetes: the version for a new embedded cluster; the newest if empty.
 
     Raises:
         UsageError: there is no backend of this name.
@@ -52,7 +53,7 @@ def choose(name: str = "", cluster: str = "") -> Backend:
     cluster = cluster or os.environ.get("INFERCTL_CLUSTER_NAME", DEFAULT_CLUSTER)
     match name or os.environ.get("INFERCTL_BACKEND", "") or _fitting():
         case "embedded":
-            return EmbeddedBackend(cluster)
+            return EmbeddedBackend(cluster, kubernetes)
         case unknown:
             raise UsageError(f"backend {unknown!r}: write embedded, kind or existing")
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path  # noqa: TC003 - typer reads annotations at run time
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from inferctl.cluster.backend import choose
+from inferctl.cluster import inspection
+from inferctl.cluster.backend import DEFAULT_CLUSTER, choose
+from inferctl.cluster.embedded_backend import EmbeddedBackend
 from inferctl.console import Progress
+from inferctl.errors import UsageError
+from inferctl.process.command import tail
 
 app = typer.Typer(no_args_is_help=True, help="A disposable Kubernetes cluster.", rich_markup_mode=None)
 
@@ -22,14 +27,17 @@ Name = Annotated[str, typer.Option(help="The cluster's name; by default 'inferen
 def up(
     backend: Backend = "",
     name: Name = "",
+    kubernetes: Annotated[str, typer.Option(help="For a new embedded cluster: 1.30; by default the newest.")] = "",
     retain: Annotated[bool, typer.Option("--retain", help="Keep a cluster whose start failed.")] = False,
 ) -> None:
     """Bring the cluster up, or leave it as it is when it answers.
 
     Example: inferctl cluster up --name trial
+
+    Example: inferctl cluster up --name oldest --kubernetes 1.30
     """
     progress = Progress()
-    target = choose(backend, name).up(progress, retain=retain)
+    target = choose(backend, name, kubernetes).up(progress, retain=retain)
     progress.say(f"ready. kubectl --context {target.context} get nodes")
 
 
@@ -75,3 +83,35 @@ def _show(state: dict[str, object]) -> None:
         console.print(table)
     if state["up"]:
         console.print(f"kubectl --context {state['context']} get nodes")
+
+
+@app.command()
+def logs(
+    component: Annotated[str, typer.Argument(help="NODE/COMPONENT, such as worker/kubelet; all names if absent.")] = "",
+    name: Name = "",
+    lines: Annotated[int, typer.Option(min=1, help="How many lines from the end.")] = 50,
+) -> None:
+    """Show the end of a component's log; works on a cluster that failed to start and was kept, too.
+
+    Example: inferctl cluster logs worker/kubelet --lines 100
+    """
+    found = inspection.logs(EmbeddedBackend(name or DEFAULT_CLUSTER).spec)
+    if not component:
+        typer.echo("\n".join(found))
+        return
+    if component not in found:
+        raise UsageError(f"no log {component!r}; there are: {', '.join(found) or 'none, the cluster has no files'}")
+    typer.echo(tail(found[component].read_text(errors="replace"), lines))
+
+
+@app.command()
+def export(
+    folder: Annotated[Path, typer.Argument(help="A folder that does not exist yet.")],
+    name: Name = "",
+) -> None:
+    """Copy a cluster's logs, configuration and API objects into a folder, for a report or a bug.
+
+    Example: inferctl cluster export /tmp/cluster-report
+    """
+    inspection.export(EmbeddedBackend(name or DEFAULT_CLUSTER).spec, folder)
+    typer.echo(f"written: {folder}")

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 from inferctl.cluster import embedded, preflight
 from inferctl.cluster.spec import REGISTRY_NAME, ClusterSpec
 from inferctl.cluster.target import Target
-from inferctl.errors import EnvironmentProblem
+from inferctl.errors import EnvironmentProblem, UsageError
 from inferctl.tools.build import ensure
 from inferctl.tools.programs import Purpose
 
 if TYPE_CHECKING:
     from inferctl.console import Progress
+
+#: The versions that can be had, and what must be built for each beside the newest.
+_VERSIONS: dict[str, set[Purpose]] = {"": set(), "1.30": {Purpose.OLDEST}}
 
 
 class EmbeddedBackend:
@@ -21,15 +24,27 @@ class EmbeddedBackend:
 
     name = "embedded"
 
-    def __init__(self, cluster: str) -> None:
-        """Work on the cluster of this name."""
-        self.spec = ClusterSpec.load(cluster) or ClusterSpec(cluster)
+    def __init__(self, cluster: str, kubernetes: str = "") -> None:
+        """Work on the cluster of this name; a new one gets this version of Kubernetes.
+
+        Raises:
+            UsageError: the name cannot name a cluster, or there is no such version here.
+        """
+        if kubernetes not in _VERSIONS:
+            known = ", ".join(filter(None, _VERSIONS))
+            raise UsageError(f"Kubernetes {kubernetes!r}: write {known}, or nothing for the newest")
+        self.spec = ClusterSpec.load(cluster) or ClusterSpec(cluster, kubernetes=kubernetes)
+        if kubernetes and self.spec.kubernetes != kubernetes:
+            raise UsageError(
+                f"cluster {cluster!r} runs Kubernetes {self.spec.kubernetes or 'of the newest version'}, "
+                f"not {kubernetes}; give another --name, or remove it first: inferctl cluster down --name {cluster}"
+            )
 
     def up(self, progress: Progress, *, retain: bool = False) -> Target:
         """See `inferctl.cluster.embedded.up`."""
         if not (self.spec.folder.exists() and embedded.healthy(self.spec)):
             preflight.require(self.spec)
-            ensure({Purpose.CLUSTER, Purpose.RELEASE}, progress)
+            ensure({Purpose.CLUSTER, Purpose.RELEASE, *_VERSIONS[self.spec.kubernetes]}, progress)
             self.spec = replace(self.spec, index=preflight.free_index(self.spec))
         self.spec = embedded.up(self.spec, progress, retain=retain)
         return self.target()
@@ -64,6 +79,7 @@ class EmbeddedBackend:
             "up": bool(nodes) and embedded.healthy(self.spec),
             "api": self.spec.api_url,
             "registry": self.spec.registry_address,
+            "kubernetes": self.spec.kubernetes,
             "kubeconfig": str(self.spec.kubeconfig),
             "context": self.spec.context,
             "folder": str(self.spec.folder),

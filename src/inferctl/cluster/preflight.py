@@ -34,6 +34,9 @@ _SYSTEM_PROGRAMS = {
     "gzip": "gzip",
 }
 
+# kube-proxy of older versions writes its rules by them.
+_OLDER_PROGRAMS = {"iptables": "iptables", "conntrack": "conntrack"}
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -63,7 +66,7 @@ def check(spec: ClusterSpec) -> list[Problem]:
     """Everything that is lacking; without root, only what can be seen without it."""
     if sys.platform != "linux":
         return [Problem(f"the system is {sys.platform}", "the embedded cluster needs Linux; use --backend kind")]
-    checks: list[Callable[[], list[Problem]]] = [_root, _programs, _cgroups, _inotify, _space]
+    checks: list[Callable[[], list[Problem]]] = [_root, lambda: _programs(spec), _cgroups, _inotify, _space]
     checks += [_namespaces, _overlay, _firewall] if os.geteuid() == 0 else []
     return [problem for one in checks for problem in one()] + _addresses(spec)
 
@@ -101,12 +104,13 @@ def _root() -> list[Problem]:
     return [Problem(f"user id {os.geteuid()} is not root", "run it with: sudo ./just cluster-up")]
 
 
-def _programs() -> list[Problem]:
-    lacking = sorted({package for program, package in _SYSTEM_PROGRAMS.items() if not shutil.which(program)})
+def _programs(spec: ClusterSpec) -> list[Problem]:
+    needed = {**_SYSTEM_PROGRAMS, **(_OLDER_PROGRAMS if spec.kubernetes else {})}
+    lacking = {program: package for program, package in needed.items() if not shutil.which(program)}
     if not lacking:
         return []
-    names = [program for program in _SYSTEM_PROGRAMS if not shutil.which(program)]
-    return [Problem(f"not installed: {', '.join(names)}", f"install with: apt-get install -y {' '.join(lacking)}")]
+    packages = " ".join(sorted(set(lacking.values())))
+    return [Problem(f"not installed: {', '.join(lacking)}", f"install with: apt-get install -y {packages}")]
 
 
 def _cgroups() -> list[Problem]:
