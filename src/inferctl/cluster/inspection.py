@@ -53,7 +53,7 @@ def export(spec: ClusterSpec, folder: Path) -> None:
 
 
 def _objects(spec: ClusterSpec, kind: str) -> str:
-    command = [tool("kubectl"), f"--kubeconfig={spec.kubeconfig}", "get", kind, "-A", "-o", "yaml"]
+    command: list[str | Path] = [tool("kubectl"), f"--kubeconfig={spec.kubeconfig}", "get", kind, "-A", "-o", "yaml"]
     try:
         return run([*command, "--request-timeout=10s"], deadline=_API_SECONDS)
     except CommandFailed as error:
