@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _STATE_BYTES = 2 * 1024**3
 # Three kubelets, three containerds and the API server hold about 40 instances together.
 _INOTIFY_INSTANCES = 128
+_INOTIFY_LIMIT = Path("/proc/sys/fs/inotify/max_user_instances")
 _V1_NEEDED = {"cpu", "cpuacct", "cpuset", "memory", "pids", "devices", "freezer"}
 _V2_NEEDED = {"cpu", "cpuset", "memory", "pids"}
 _SYSTEM_PROGRAMS = {
@@ -136,8 +137,7 @@ def _overlay() -> list[Problem]:
 
 
 def _inotify() -> list[Problem]:
-    file = Path("/proc/sys/fs/inotify/max_user_instances")
-    limit = int(file.read_text())
+    limit = int(_INOTIFY_LIMIT.read_text())
     if limit >= _INOTIFY_INSTANCES:
         return []
     fix = f"raise it with: sysctl fs.inotify.max_user_instances={_INOTIFY_INSTANCES * 4}"
