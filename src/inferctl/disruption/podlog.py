@@ -1,0 +1,66 @@
+"""A container's log as it grows, each line once, however often the way to it breaks."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from httpx2 import HTTPError
+from lightkube import ApiError
+from lightkube.resources.core_v1 import Pod
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from lightkube import Client
+
+_AGAIN_SECONDS = 0.3
+_NOT_FOUND = 404
+_NANOSECOND_DIGITS = 9
+
+
+def follow(client: Client, pod: str, namespace: str, *, stopped: Callable[[], bool]) -> Iterator[tuple[str, str]]:
+    """Give a log's lines with their time stamps until the container has ended, the pod is gone, or `stopped`.
+
+    The API server, the kubelet or the network may fail in between: lines already given are recognised by their
+    time stamp, to the nanosecond, and are not given again.
+
+    Args:
+        client: the cluster.
+        pod: the pod's name; it may not be there yet.
+        namespace: the pod's namespace.
+        stopped: whether nobody wants more lines.
+    """
+    last = ""
+    while not stopped():
+        ended = False
+        try:
+            ended = _has_ended(client, pod, namespace)
+            for line in client.log(pod, namespace=namespace, follow=not ended, timestamps=True, newlines=False):
+                stamp, _, text = line.partition(" ")
+                key = _sortable(stamp)
+                if key > last:
+                    last = key
+                    yield stamp, text
+                if stopped():
+                    return
+        except ApiError as error:
+            if error.status.code == _NOT_FOUND:
+                return
+        except HTTPError:
+            pass
+        else:
+            if ended:
+                return
+        time.sleep(_AGAIN_SECONDS)
+
+
+def _has_ended(client: Client, name: str, namespace: str) -> bool:
+    status = client.get(Pod, name, namespace=namespace).status
+    return status is not None and status.phase in {"Succeeded", "Failed"}
+
+
+def _sortable(stamp: str) -> str:
+    """Time stamps leave out zeros at their end; with them, text order is time order."""
+    head, _, fraction = stamp.rstrip("Z").partition(".")
+    return f"{head}.{fraction:0<{_NANOSECOND_DIGITS}}"

@@ -1,0 +1,153 @@
+"""What may be said after a run, and by which rules; docs/verdicts.md explains them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from inferctl.report.findings import CUT, KEPT, REFUSED, UNFINISHED, bound
+
+if TYPE_CHECKING:
+    from inferctl.report.findings import Findings
+
+
+class Outcome(Enum):
+    """The three things that a run may come to."""
+
+    PROVEN = "proven"
+    LOSS = "loss"
+    NOT_MEASURED = "not measured"
+
+
+class Promise(Enum):
+    """What a scenario promises; its class."""
+
+    A = "nothing is lost"
+    B = "only streams on the struck pod are cut, and service is restored in time"
+    C = "new requests may be refused, streams that have begun are finished"
+    LOSES = "nothing protects here: the loss is measured, not denied"
+
+
+_EXIT_CODES = {Outcome.PROVEN: 0, Outcome.LOSS: 1, Outcome.NOT_MEASURED: 2}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome and the clause that says why."""
+
+    outcome: Outcome
+    reason: str
+
+    @property
+    def exit_code(self) -> int:
+        """0 proven, 1 loss, 2 not measured."""
+        return _EXIT_CODES[self.outcome]
+
+    @property
+    def line(self) -> str:
+        """The last line of a test."""
+        return f"verdict: {self.outcome.value}: {self.reason}"
+
+
+def judge(
+    found: Findings,
+    promise: Promise,
+    *,
+    control: bool = False,
+    enough: int = 1,
+    restored_within: float | None = None,
+    kept_allowed: int = 0,
+) -> Verdict:
+    """Judge what a run found by what its scenario promises.
+
+    Args:
+        found: the run's findings.
+        promise: the scenario's class.
+        control: the protection had been taken away: only loss is a result then.
+        enough: streams that must have been at risk.
+        restored_within: class B: seconds after which no request may fail any more.
+        kept_allowed: requests that may be refused on kept connections: one per connection and retired pod.
+    """
+    if reason := _unmeasured(found):
+        return Verdict(Outcome.NOT_MEASURED, reason)
+    if control or promise is Promise.LOSES:
+        return _must_lose(found, control=control)
+    complaints = _complaints(found, promise, restored_within, kept_allowed)
+    if complaints:
+        return Verdict(Outcome.LOSS, f"{_lost(found)} of {found.total} requests lost: {'; '.join(complaints)}")
+    if reason := _too_little(found, promise, enough):
+        return Verdict(Outcome.NOT_MEASURED, reason)
+    return Verdict(Outcome.PROVEN, _proven(found, promise))
+
+
+def _unmeasured(found: Findings) -> str:
+    if found.overloaded:
+        return f"load {', '.join(found.overloaded)} was overloaded itself, so that its counts prove nothing"
+    return "" if found.total else "no request ended"
+
+
+def _too_little(found: Findings, promise: Promise, enough: int) -> str:
+    if len(found.at_risk) < enough:
+        return f"{len(found.at_risk)} streams were at risk, at least {enough} are needed"
+    if promise is Promise.B and not found.count(CUT):
+        return "no stream was cut, so that the disruption did not strike"
+    return ""
+
+
+def _must_lose(found: Findings, *, control: bool) -> Verdict:
+    who = "the control" if control else "the scenario"
+    if _lost(found):
+        why = "so that this test can find loss" if control else "as it must: nothing protects here"
+        return Verdict(Outcome.PROVEN, f"{who} lost {_lost(found)} of {found.total} requests ({_kinds(found)}), {why}")
+    return Verdict(Outcome.NOT_MEASURED, f"{who} lost none of {found.total} requests, but should have")
+
+
+def _complaints(found: Findings, promise: Promise, within: float | None, kept_allowed: int) -> list[str]:
+    complaints = []
+    at_risk = {id(request) for request in found.at_risk}
+    cut = found.lost.get(CUT, [])
+    if promise is Promise.B:
+        stray = [request for request in cut if id(request) not in at_risk and request.pod not in found.struck]
+        if stray:
+            complaints.append(f"{len(stray)} streams cut on pods that were not struck")
+        if within is not None and (found.restored_after or 0.0) > within:
+            complaints.append(f"requests still failed after {found.restored_after:.0f} s, promised were {within:.0f} s")
+    elif cut:
+        complaints.append(f"{len(cut)} streams cut")
+    if promise is Promise.A and found.count(REFUSED):
+        complaints.append(f"{found.count(REFUSED)} requests refused")
+    if found.count(UNFINISHED):
+        complaints.append(f"{found.count(UNFINISHED)} streams never finished")
+    if promise is Promise.A and found.count(KEPT) > kept_allowed:
+        complaints.append(f"{found.count(KEPT)} requests refused on kept connections, at most {kept_allowed} may be")
+    return complaints
+
+
+def _proven(found: Findings, promise: Promise) -> str:
+    kept = found.count(KEPT)
+    beside = f", {kept} refused on a kept connection (safe to retry)" if kept else ""
+    if promise is Promise.B:
+        back = f"{found.restored_after:.0f} s" if found.restored_after else "at once"
+        return (
+            f"{found.count(CUT)} of {len(found.at_risk)} streams on the struck pod cut and none elsewhere, "
+            f"{found.count(REFUSED)} of {found.total} requests refused{beside}, service restored after {back}"
+        )
+    if promise is Promise.C:
+        return (
+            f"0 of {len(found.at_risk)} begun streams cut, "
+            f"{found.count(REFUSED)} of {found.total} requests refused{beside} "
+            f"(cut rate below {bound(len(found.at_risk))} at 95 %)"
+        )
+    return (
+        f"0 of {found.total} requests lost, {len(found.at_risk)} streams were open on pods that were "
+        f"{'replaced' if found.retired else 'disturbed'}{beside} (loss rate below {bound(found.total)} at 95 %)"
+    )
+
+
+def _lost(found: Findings) -> int:
+    return found.failures - found.count(KEPT)
+
+
+def _kinds(found: Findings) -> str:
+    return ", ".join(f"{len(requests)} {kind}" for kind, requests in sorted(found.lost.items()) if kind != KEPT)

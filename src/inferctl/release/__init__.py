@@ -1,0 +1,1 @@
+"""Releases of the chart: deployed, changed and removed through Helm."""

@@ -1,0 +1,167 @@
+"""One Helm release of the chart, from install to uninstall.
+
+Helm runs in a session of its own: Ctrl-C reaches it only through here, as the signal after which it writes down
+that the release has failed. Killed outright it would leave the release locked (`pending-upgrade`).
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from inferctl.errors import CommandFailed
+from inferctl.paths import CHART, tool
+from inferctl.process.command import tail
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from inferctl.cluster.target import Target
+
+CHART_NAME = "inference-service"
+#: How long helm may take to write its last word after a signal.
+_CANCEL_SECONDS = 30.0
+#: Time that helm needs beyond what it was told to wait.
+_MARGIN_SECONDS = 60.0
+_NOT_FOUND = "release: not found"
+
+
+class Release:
+    """A release by name; it need not exist yet.
+
+    Attributes:
+        target: the cluster.
+        name: the release's name.
+        namespace: the namespace it is in.
+    """
+
+    def __init__(self, target: Target, name: str, namespace: str = "default") -> None:
+        """Name a release; nothing is asked of the cluster."""
+        self.target = target
+        self.name = name
+        self.namespace = namespace
+
+    @property
+    def resource(self) -> str:
+        """The name of the release's Deployment, Service and PodDisruptionBudget."""
+        return f"{self.name}-{CHART_NAME}"
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels that the release's pods have and no others."""
+        return {"app.kubernetes.io/name": CHART_NAME, "app.kubernetes.io/instance": self.name}
+
+    @property
+    def selector(self) -> str:
+        """The same labels as kubectl writes them."""
+        return ",".join(f"{key}={value}" for key, value in self.labels.items())
+
+    def status(self) -> str:
+        """Helm's word for the release: ``deployed``, ``failed``, ``pending-upgrade``, ...; empty if there is none."""
+        record = self._record()
+        return str(record["status"]) if record else ""
+
+    def revision(self) -> int:
+        """The number of the newest revision; 0 if there is none."""
+        record = self._record()
+        return int(record["revision"]) if record else 0
+
+    def values(self) -> dict[str, Any]:
+        """The values that the newest revision was given, without the chart's defaults."""
+        given: dict[str, Any] = json.loads(self._helm("get", "values", self.name, "-o", "json")) or {}
+        return given
+
+    def upgrade(self, values: Mapping[str, Any], *, wait: float | None = None) -> None:
+        """Install the release or change it to exactly these values.
+
+        Args:
+            values: what a values file would hold.
+            wait: seconds within which every pod must be ready; None returns when the API has the objects.
+
+        Raises:
+            CommandFailed: the chart refuses the values, the cluster the objects, or the pods were not ready in time.
+        """
+        waiting = ["--wait", f"--timeout={wait:.0f}s"] if wait else []
+        self._helm(
+            "upgrade", "--install", self.name, str(CHART), "--create-namespace", "--values=-", *waiting,
+            stdin=yaml.safe_dump(dict(values)), seconds=wait or 0,
+        )  # fmt: skip
+
+    def rollback(self, revision: int, *, wait: float | None = None) -> None:
+        """Go back to an earlier revision.
+
+        Raises:
+            CommandFailed: there is no such revision, or its pods were not ready in time.
+        """
+        waiting = ["--wait", f"--timeout={wait:.0f}s"] if wait else []
+        self._helm("rollback", self.name, str(revision), *waiting, seconds=wait or 0)
+
+    def uninstall(self) -> None:
+        """Remove the release; nothing happens if there is none. Pods may still be ending."""
+        self._helm("uninstall", self.name, "--ignore-not-found")
+
+    def recover(self) -> None:
+        """Free a release that an interrupted helm left locked, so that the next upgrade is accepted."""
+        status = self.status()
+        if status == "pending-install":
+            self.uninstall()
+        elif status.startswith("pending"):
+            self.rollback(0)
+
+    def _record(self) -> dict[str, Any] | None:
+        try:
+            listed: list[dict[str, Any]] = json.loads(self._helm("history", self.name, "--max=1", "-o", "json"))
+        except CommandFailed as error:
+            if _NOT_FOUND in str(error):
+                return None
+            raise
+        return listed[-1]
+
+    def _helm(self, *arguments: str, stdin: str = "", seconds: float = 0) -> str:
+        command = [str(tool("helm")), *self.target.helm_options, f"--namespace={self.namespace}", *arguments]
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+            )
+        except FileNotFoundError as error:
+            raise CommandFailed(f"{command[0]} is not built; run: ./just tools") from error
+        try:
+            output, said = process.communicate(stdin, timeout=seconds + _MARGIN_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            _cancel(process)
+            raise CommandFailed(f"helm {shlex.join(arguments)}: not done after {error.timeout:.0f} s, ended") from error
+        except BaseException:
+            _cancel(process)
+            raise
+        if process.returncode:
+            raise CommandFailed(f"helm {shlex.join(arguments)}: exit code {process.returncode}\n{tail(said.strip())}")
+        return output
+
+
+def _cancel(process: subprocess.Popen[str]) -> None:
+    """Have helm write down that it was cancelled; kill it only if it does not."""
+    process.send_signal(signal.SIGINT)
+    try:
+        process.communicate(timeout=_CANCEL_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+
+
+def merged(base: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """Values with others laid over them, as a further ``--values`` file would be; neither is changed."""
+    result = dict(base)
+    for key, value in extra.items():
+        below = result.get(key)
+        result[key] = merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return result
