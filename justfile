@@ -1,6 +1,7 @@
 # The recipes are the interface; each calls one tool or inferctl, where behaviour lives.
 
 set positional-arguments
+set shell := ["bash", "-euo", "pipefail", "-c"]
 
 root := justfile_directory()
 
@@ -25,6 +26,23 @@ cluster-down *options:
 # Show whether the cluster is up, and the state of its parts.
 cluster-status *options:
     inferctl cluster status {{ options }}
+
+# Run formatters in check mode, linters, the chart's checks and the tests that need no cluster.
+check *names:
+    inferctl check "$@"
+
+# Run the chart's unit tests.
+test:
+    HELM_PLUGINS=kube helm unittest charts/inference-service
+
+# Lint the chart, and validate what it renders against the schemas of Kubernetes.
+lint:
+    helm lint --strict charts/inference-service --values charts/inference-service/ci/lint-values.yaml
+    helm template mock charts/inference-service --values charts/inference-service/ci/lint-values.yaml | kubeconform -strict -summary -kubernetes-version "$(just _k8s-version)" -schema-location "$(python tests/chart/kubernetes_schemas.py .tools/cache/kubernetes-schemas)"
+
+# Print the Kubernetes version of the node image that kind is given.
+_k8s-version:
+    @sed -nE 's|.*kindest/node:v([0-9.]+)@.*|\1|p' local/kind-config.yml
 
 # Pin the Python packages anew, by hash (needs uv).
 lock:

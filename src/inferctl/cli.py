@@ -13,6 +13,7 @@ from typing import NoReturn
 import typer
 from lightkube import ApiError
 
+from inferctl.checks.commands import check
 from inferctl.cluster.commands import app as cluster
 from inferctl.errors import InferctlError
 from inferctl.tools.commands import tools
@@ -26,6 +27,7 @@ app = typer.Typer(
 )
 app.add_typer(cluster, name="cluster")
 app.command()(tools)
+app.command()(check)
 
 _INTERRUPTED = 130
 _DEBUG = "INFERCTL_DEBUG"

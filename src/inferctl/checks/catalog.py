@@ -1,0 +1,95 @@
+"""Every check as data: its name, the command, and the files it looks at.
+
+A check is a program that exits with 0 when all is well. Which version of it runs is pinned where all versions are:
+in requirements.lock, kube/go.mod or flake.lock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_PYTHON = ("*.py",)
+_SHELL = ("*.sh", "just", ".ci/run")
+_YAML = ("*.yml", "*.yaml", ".yamllint")
+_CHART = "charts/inference-service"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check.
+
+    Attributes:
+        name: what a person calls it.
+        command: the program and its arguments; it runs in the root of the checkout.
+        files: patterns of the files it looks at, which are added to the command; if empty, it finds its own.
+        excluded: patterns of files that it leaves out.
+        staged: whether it is quick enough to run before each commit, on the staged files alone.
+        silent: whether printing anything means failure; some formatters list what they would change and exit with 0.
+        closing_line: whether its last line belongs in the report, such as a test runner's count.
+        nix_only: whether its program comes with the Nix shell alone; elsewhere the report says that it did not run.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    staged: bool = False
+    silent: bool = False
+    closing_line: bool = False
+    nix_only: bool = False
+
+    def select(self, paths: Iterable[str]) -> list[str]:
+        """Those of ``paths`` (relative to the root) that this check looks at, in their order."""
+        return [path for path in paths if _matches(path, self.files) and not _matches(path, self.excluded)]
+
+
+#: Those that take longest come first, so that the last one to end is a short one.
+CHECKS = (
+    Check("unit tests", ("pytest", "-q", "-m", "not cluster", "tests/unit"), closing_line=True),
+    Check("chart tests", ("pytest", "-q", "-m", "not cluster", "tests/chart"), closing_line=True),
+    Check("mypy", ("mypy", "src", "engines/mock/src", "loadtest", "tests", "bench")),
+    Check("helm unittest", ("helm", "unittest", _CHART)),
+    Check("helm lint, kubeconform", ("just", "lint")),
+    Check("import-linter", ("lint-imports",)),
+    Check("ruff format", ("ruff", "format", "--check", "--quiet", "--force-exclude"), _PYTHON, staged=True),
+    Check(
+        "ruff check", ("ruff", "check", "--quiet", "--force-exclude", "--output-format=concise"), _PYTHON, staged=True
+    ),
+    Check("shellcheck", ("shellcheck",), _SHELL, staged=True),
+    Check("shfmt", ("shfmt", "-d"), _SHELL, staged=True),
+    # Templates of Helm are not YAML yet, and what Helm renders is compared byte by byte instead.
+    Check(
+        "yamllint",
+        ("yamllint", "--strict", "--format=parsable"),
+        _YAML,
+        excluded=(f"{_CHART}/templates/*", "tests/chart/golden/*"),
+        staged=True,
+    ),
+    Check("gofmt", ("gofmt", "-l"), ("*.go",), staged=True, silent=True),
+    Check("just --fmt", ("just", "--fmt", "--check", "--justfile"), ("justfile",), staged=True),
+    Check("actionlint", ("actionlint",), (".github/workflows/*.yml",), staged=True),
+    Check("hadolint", ("hadolint",), ("*Dockerfile",), staged=True),
+    Check("nixfmt", ("nixfmt", "--check"), ("*.nix",), nix_only=True),
+)
+
+
+def named(names: Iterable[str]) -> tuple[Check, ...]:
+    """The checks with these names, or all of them if none is named.
+
+    Raises:
+        LookupError: there is no check of a name.
+    """
+    wanted = list(names)
+    unknown = set(wanted) - {check.name for check in CHECKS}
+    if unknown:
+        raise LookupError(", ".join(sorted(unknown)))
+    return tuple(check for check in CHECKS if not wanted or check.name in wanted)
+
+
+def _matches(path: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatch(path, pattern) for pattern in patterns)

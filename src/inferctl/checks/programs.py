@@ -1,0 +1,56 @@
+"""Where the programs of checks are: what this project builds, what came with its Python packages, then the PATH."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inferctl.errors import EnvironmentProblem
+from inferctl.paths import BIN, KUBE_MODULE
+from inferctl.process.command import run
+from inferctl.tools.go import compiler
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from inferctl.checks.catalog import Check
+
+
+def in_nix_shell() -> bool:
+    """Whether this process runs in a shell that Nix made."""
+    return bool(os.environ.get("IN_NIX_SHELL"))
+
+
+def environment() -> dict[str, str]:
+    """The environment that checks run in."""
+    search = [str(BIN), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
+    # Helm finds its plugin for unit tests through HELM_PLUGINS.
+    return {**os.environ, "PATH": os.pathsep.join(search), "HELM_PLUGINS": str(KUBE_MODULE)}
+
+
+def locate(checks: Iterable[Check]) -> dict[str, str]:
+    """The path of each program that the checks run.
+
+    Raises:
+        EnvironmentProblem: some are missing; the message names all of them. A check is never skipped for it.
+    """
+    path = environment()["PATH"]
+    found = {name: _find(name, path) for name in sorted({check.command[0] for check in checks})}
+    missing = [name for name, place in found.items() if not place]
+    if missing:
+        raise EnvironmentProblem(
+            f"programs of checks are missing: {', '.join(missing)}; "
+            "make them again with: rm -rf .venv .tools/bin && ./just check"
+        )
+    return {name: place for name, place in found.items() if place}
+
+
+def _find(name: str, path: str) -> str | None:
+    if name != "gofmt":
+        return shutil.which(name, path=path)
+    # Go's own programs lie beside each other, not on the PATH.
+    root = run([compiler(), "env", "GOROOT"], env={"GOTOOLCHAIN": "local"}).strip()
+    return shutil.which(name, path=f"{root}/bin")
