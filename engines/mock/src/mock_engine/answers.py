@@ -8,7 +8,7 @@ from mock_engine.environment import AbortStyle
 from mock_engine.errors import RequestError, error_object
 from mock_engine.requests import Generation
 from mock_engine.scheduler import Job, Scheduler
-from mock_engine.shapes import DONE, Shape, Usage, event
+from mock_engine.shapes import DONE, Shape, Usage, error_event
 from mock_engine.writers import Writer
 
 
@@ -66,10 +66,6 @@ class Answer(ABC):
         """Ends the answer because the engine gave up."""
 
     @abstractmethod
-    def cut(self) -> None:
-        """Ends the answer because the time to drain is over."""
-
-    @abstractmethod
     def writable(self) -> None:
         """The client reads again after its buffers were full."""
 
@@ -122,10 +118,6 @@ class Choice(ABC):
         """Ends the whole answer."""
         self.answer.fail(reason)
 
-    def cut(self) -> None:
-        """Ends the whole answer."""
-        self.answer.cut()
-
 
 class Whole(Answer):
     """An answer that is sent when it is complete."""
@@ -137,10 +129,6 @@ class Whole(Answer):
     def fail(self, reason: str) -> None:
         """Makes the response an error."""
         self.end(RequestError(500, reason, "InternalServerError"))
-
-    def cut(self) -> None:
-        """Makes the response an error."""
-        self.fail("Request aborted")
 
     def writable(self) -> None:
         """Changes nothing: nothing was held back."""
@@ -201,25 +189,23 @@ class Stream(Answer):
         """Sends the usage, if asked for, and the end mark."""
         if self.generation.include_usage:
             self.write(self.shape.usage(self.usage(), self.sequence))
-        self.cut()
+        self._close()
 
     def fail(self, reason: str) -> None:
         """Ends the stream as vLLM does when it shuts down under it, see ABORT_STYLE."""
         if self._ended.done() or self._abort_style == "silence":
             return
         if self._abort_style == "error":
-            self.writer.write_chunk(event(error_object(500, reason, "InternalServerError")))
+            self.writer.write_chunk(error_event(error_object(500, reason, "InternalServerError")))
         elif self._abort_style == "abort":
             for choice in self._choices:
                 closing = self.shape.closing(choice.index, b"", "abort", self.sequence, usage=None, fingerprint=True)
                 self.write(closing)
-        self.cut()
+        self._close()
 
-    def cut(self) -> None:
-        """Ends the stream with the end mark only."""
-        if not self._ended.done():
-            self.writer.write_chunk(DONE)
-            self.end(None)
+    def _close(self) -> None:
+        self.writer.write_chunk(DONE)
+        self.end(None)
 
     def leave(self, ends: bool) -> None:  # noqa: FBT001  # called by a writer that knows no names
         """Stops on behalf of a fault: the response ends cleanly, or it never does and the jobs stay running."""

@@ -89,6 +89,7 @@ class Generate:
         fields = requests.parse_json(body, content_type)
         chat = self._kind == "chat"
         limits = self._engine.limits
+        requests.check_shape(fields, chat=chat)
         requests.check_model(fields, limits)
         prompts = [requests.chat_prompt_tokens(fields)] if chat else requests.completion_prompt_tokens(fields)
         return requests.check(fields, chat=chat, prompts=prompts, limits=limits)

@@ -130,15 +130,40 @@ def check_model(body: Mapping[str, Any], limits: Limits) -> str:
         RequestError: no such model is served.
     """
     model = body.get("model")
-    if not model and (model is None or isinstance(model, str)):
+    if not model:
         return limits.models[0]
-    if not isinstance(model, str):
-        raise _invalid("model", "string_type", "Input should be a valid string", input=_summary(model))
     if model not in limits.models:
         aliases = ", ".join(limits.models)
         message = f"The model `{model}` does not exist. Valid aliases: {aliases}."
         raise RequestError(404, message, "NotFoundError", "model")
-    return model
+    return str(model)
+
+
+def check_shape(body: Mapping[str, Any], *, chat: bool) -> None:
+    """Checks that the fields have the types that they must have, which vLLM does before anything else.
+
+    Raises:
+        RequestError: one of them has not.
+    """
+    if chat:
+        if "messages" not in body:
+            raise _invalid("messages", "missing", "Field required", input=_summary(body))
+        messages = body["messages"]
+        if not isinstance(messages, list):
+            raise _invalid("messages", "list_type", "Input should be a valid list", input=_summary(messages))
+        for index, message in enumerate(messages):
+            if not isinstance(message, dict) or "role" not in message:
+                location = f"messages.{index}.role"
+                raise _invalid(location, "missing", "Field required", input=_summary(message))
+    model = body.get("model")
+    if model is not None and not isinstance(model, str):
+        raise _invalid("model", "string_type", "Input should be a valid string", input=_summary(model))
+    for field in ("stream", "ignore_eos"):
+        _flag(body, field)
+    for field in ("max_tokens", "max_completion_tokens", "min_tokens", "n"):
+        _whole(body, field)
+    for field in ("temperature", "top_p"):
+        _number(body, field)
 
 
 def _check_sampling(body: Mapping[str, Any]) -> None:
@@ -163,16 +188,9 @@ def chat_prompt_tokens(body: Mapping[str, Any]) -> int:
     """Checks the messages of a chat and returns its length in tokens.
 
     Raises:
-        RequestError: there are no messages, or they are not messages.
+        RequestError: there are no messages.
     """
-    if "messages" not in body:
-        raise _invalid("messages", "missing", "Field required", input=_summary(body))
     messages = body["messages"]
-    if not isinstance(messages, list):
-        raise _invalid("messages", "list_type", "Input should be a valid list", input=_summary(messages))
-    for index, message in enumerate(messages):
-        if not isinstance(message, dict) or "role" not in message:
-            raise _invalid(f"messages.{index}.role", "missing", "Field required", input=_summary(message))
     if not messages:
         raise bad_request("Cannot apply chat template to an empty conversation. Provide at least one message.", None)
     return text.chat_tokens(_content_text(message.get("content")) for message in messages)
@@ -188,6 +206,7 @@ def prompt_or_messages(body: Mapping[str, Any]) -> list[str]:
         return text.split(body["prompt"])
     if "messages" not in body:
         raise _invalid("prompt", "missing", "Field required", input=_summary(body))
+    check_shape(body, chat=True)
     number = chat_prompt_tokens(body)
     tokens = [one for message in body["messages"] for one in text.split(_content_text(message.get("content")))]
     return ["<template>"] * (number - len(tokens)) + tokens

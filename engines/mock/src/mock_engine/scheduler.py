@@ -37,9 +37,6 @@ class Sink(Protocol):
     def fail(self, reason: str) -> None:
         """Ends the response because the engine gave the job up."""
 
-    def cut(self) -> None:
-        """Ends the response because the time to drain is over."""
-
 
 class Observer(Protocol):
     """What the scheduler tells the metrics."""
@@ -143,20 +140,11 @@ class Scheduler:
 
     def fail_all(self, reason: str) -> None:
         """Gives every job up and tells its sink so."""
-        for job in self._give_up():
-            job.sink.fail(reason)
-
-    def cut_all(self) -> None:
-        """Gives every job up because the time to drain is over, and tells its sink so."""
-        for job in self._give_up():
-            job.sink.cut()
-
-    def _give_up(self) -> list[Job]:
         jobs = [*self.running, *self.waiting]
         self.waiting.clear()
         for job in jobs:
             self._end(job, "abort")
-        return jobs
+            job.sink.fail(reason)
 
     def _vary(self, seconds: float) -> float:
         if not self.timing.spread:

@@ -120,8 +120,8 @@ class EngineServer(uvicorn.Server):
         if self._shutdown_timeout:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(scheduler.drained(), self._shutdown_timeout)
-            scheduler.cut_all()
-            await asyncio.sleep(self._teardown)
+            if scheduler.idle:
+                await asyncio.sleep(self._teardown)
         for server in getattr(self, "servers", []):
             server.close()
         scheduler.fail_all(_DEAD)

@@ -37,6 +37,11 @@ def event(value: object) -> bytes:
     return b"data: %b\n\n" % json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
+def error_event(value: object) -> bytes:
+    """Returns an error object as a server-sent event; vLLM leaves the spaces in this one's JSON."""
+    return b"data: %b\n\n" % json.dumps(value).encode()
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """The form of one request's answer. `created` is in Unix seconds."""

@@ -6,7 +6,7 @@ from typing import Protocol
 from mock_engine.connection import Connection
 from mock_engine.errors import error_object
 from mock_engine.faults import ENDINGS, Plan
-from mock_engine.shapes import DONE, event
+from mock_engine.shapes import DONE, error_event
 
 
 class Writer(Protocol):
@@ -68,7 +68,7 @@ class BrokenWriter:
 
     def _end(self, kind: str) -> None:
         if kind == "error":
-            self._write(event(error_object(500, "Internal server error", "InternalServerError")))
+            self._write(error_event(error_object(500, "Internal server error", "InternalServerError")))
             self._write(DONE)
         self._silent = True
         if kind == "fin":

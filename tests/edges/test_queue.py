@@ -1,0 +1,76 @@
+"""The queue, and clients that leave it."""
+
+from __future__ import annotations
+
+import json
+import socket
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.edges.conftest import Engine
+
+
+def test_what_does_not_run_waits(engine: Engine) -> None:
+    """Of ten streams four run and six wait, for want of capacity; all of them end well."""
+    streams = [engine.begin(stream=True, max_tokens=600) for _ in range(10)]
+    engine.wait_for(lambda: engine.value("num_requests_running") + engine.value("num_requests_waiting") == 10)
+    assert engine.value("num_requests_running") == 4
+    assert engine.value("num_requests_waiting") == 6
+    assert engine.value("num_requests_waiting_by_reason", reason="capacity") == 6
+    assert engine.value("num_requests_waiting_by_reason", reason="deferred") == 0
+    assert 0 < engine.value("kv_cache_usage_perc") <= 1
+    for stream in streams:
+        answer = stream.result()
+        assert (answer.finish_reasons, answer.events[-1]) == (["length"], "[DONE]")
+    engine.wait_idle()
+    assert engine.value("kv_cache_usage_perc") == 0
+
+
+def test_waiting_is_measured(engine: Engine) -> None:
+    """The time in the queue shows in its histogram."""
+    before = engine.value("request_queue_time_seconds_sum")
+    streams = [engine.begin(stream=True, max_tokens=600) for _ in range(6)]
+    for stream in streams:
+        stream.result()
+    engine.wait_idle()
+    assert engine.value("request_queue_time_seconds_sum") - before > 0.3
+
+
+def open_stream(engine: Engine, **more: object) -> socket.socket:
+    """Sends a long chat and reads until its answer begins."""
+    long = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 1000, "ignore_eos": True}
+    body = json.dumps(long | more)
+    head = f"Host: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    connection = socket.create_connection(("127.0.0.1", engine.port), 10)
+    connection.sendall(f"POST /v1/chat/completions HTTP/1.1\r\n{head}\r\n\r\n{body}".encode())
+    return connection
+
+
+def test_client_that_leaves_frees_its_slot(engine: Engine) -> None:
+    """A client that disconnects in mid-stream ends its request at once, counted as aborted."""
+    before = engine.value("request_success_total", finished_reason="abort")
+    connection = open_stream(engine, stream=True)
+    assert connection.recv(100).startswith(b"HTTP/1.1 200")
+    engine.wait_for(lambda: engine.value("num_requests_running") == 1)
+    connection.close()
+    engine.wait_for(lambda: engine.value("num_requests_running") == 0, seconds=1.0)
+    engine.wait_for(lambda: engine.value("request_success_total", finished_reason="abort") >= before)
+
+
+def test_client_that_leaves_before_its_answer_frees_its_slot(engine: Engine) -> None:
+    """A client that does not wait for a whole answer ends its request too."""
+    connection = open_stream(engine)
+    engine.wait_for(lambda: engine.value("num_requests_running") == 1)
+    connection.close()
+    engine.wait_for(lambda: engine.value("num_requests_running") == 0, seconds=1.0)
+
+
+def test_client_that_leaves_the_queue(engine: Engine) -> None:
+    """A client that leaves while it waits no longer counts as waiting."""
+    streams = [engine.begin(stream=True) for _ in range(4)]
+    engine.wait_for(lambda: engine.value("num_requests_running") == 4)
+    connection = open_stream(engine, stream=True)
+    engine.wait_for(lambda: engine.value("num_requests_waiting") == 1)
+    connection.close()
+    engine.wait_for(lambda: engine.value("num_requests_waiting") == 0, seconds=1.0)
+    assert all(stream.result().finish_reasons == ["length"] for stream in streams)
