@@ -2,7 +2,7 @@
 
 One asyncio loop, no framework: tokens are due in the order in which they were scheduled, so two queues take
 the place of a timer per token. `GET /record` tells how long the server itself took to its first tokens, which is
-the truth that clients are compared with; `DELETE /record` empties it.
+the truth that clients are compared with; `GET /now` only how many it is serving.
 
     python3 bench/peers/server.py --port 8100
     python3 bench/peers/server.py --port 8100 --ending abort
@@ -45,22 +45,24 @@ def framed(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(event), event)
 
 
-def chunk(content: str | None, reason: str | None = None, **more: object) -> bytes:
+def chunk(content: str | None, reason: str | None = None, *, chat: bool = True) -> bytes:
     """Returns the event of one completion chunk, in the shape that vLLM streams."""
     delta = {"role": "assistant", "content": ""} if content is None else {"content": content}
-    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
+    said = {"delta": delta} if chat else {"text": content or ""}
+    choice = {"index": 0, **said, "logprobs": None, "finish_reason": reason}
     body = {
         "id": "chatcmpl-0123456789abcdef",
-        "object": "chat.completion.chunk",
+        "object": "chat.completion.chunk" if chat else "text_completion",
         "created": 1700000000,
         "model": MODEL,
         "choices": [choice],
     }
-    return framed(json.dumps(body | more).encode())
+    return framed(json.dumps(body).encode())
 
 
 ERROR = {"message": "EngineCore died", "type": "InternalServerError", "param": None, "code": 500}
 TOKEN, LAST, ROLE = chunk("word "), chunk("word ", "length"), chunk(None)
+TEXT, LAST_TEXT = chunk("word ", chat=False), chunk("word ", "length", chat=False)
 END = b"0\r\n\r\n"
 DONE = framed(b"[DONE]") + END
 
@@ -70,16 +72,16 @@ class Record:
 
     def __init__(self) -> None:
         """Starts empty."""
+        self.asked: list[float] = []
         self.first_tokens: list[float] = []
         self.totals: list[float] = []
-        self.requests = 0
         self.most_at_once = 0
         self.at_once = 0
 
     def to_json(self) -> bytes:
         """Returns the record as JSON."""
         record = {
-            "requests": self.requests,
+            "asked": self.asked,
             "most_at_once": self.most_at_once,
             "ttft": self.first_tokens,
             "e2e": self.totals,
@@ -132,6 +134,7 @@ class Answer(asyncio.Protocol):
         self._sent = 0
         self._close = False
         self._usage = False
+        self._chat = True
         self._busy = False
         self._tokens = tokens
         self.last_turn = 0.0
@@ -165,15 +168,16 @@ class Answer(asyncio.Protocol):
         method, path, _ = first.split(" ")
         if method == "POST":
             self._asked_at = self.last_turn = asked_at
+            self._chat = path.endswith("/chat/completions")
             self._begin(json.loads(body))
         else:
-            self._tell(method, path)
+            self._tell(path)
 
-    def _tell(self, method: str, path: str) -> None:
+    def _tell(self, path: str) -> None:
         if path == "/record":
             body = self._record.to_json()
-            if method == "DELETE":
-                self._record.__init__()  # type: ignore[misc]
+        elif path == "/now":
+            body = json.dumps({"at_once": self._record.at_once}).encode()
         elif path == "/v1/models":
             body = json.dumps({"object": "list", "data": [{"id": MODEL, "object": "model"}]}).encode()
         else:
@@ -190,7 +194,7 @@ class Answer(asyncio.Protocol):
     def _begin(self, request: dict[str, object]) -> None:
         options = request.get("stream_options")
         self._usage = isinstance(options, dict) and bool(options.get("include_usage"))
-        self._record.requests += 1
+        self._record.asked.append(self._asked_at)
         asked = request.get("max_tokens") or request.get("max_completion_tokens") or self._most_tokens
         self._tokens = min(asked, self._most_tokens) if isinstance(asked, int) else self._most_tokens
         if self._ending == "http_500":
@@ -212,10 +216,11 @@ class Answer(asyncio.Protocol):
             self._fail(transport)
             return
         last = self._sent == self._tokens
-        data = LAST if last else TOKEN
+        token, end = (TOKEN, LAST) if self._chat else (TEXT, LAST_TEXT)
+        data = end if last else token
         if self._sent == 1:
             self._record.first_tokens.append(time.monotonic() - self._asked_at)
-            data = HEAD + ROLE + data
+            data = HEAD + (ROLE if self._chat else b"") + data
         if last:
             if self._usage:
                 data += usage(self._sent)
@@ -239,12 +244,12 @@ class Answer(asyncio.Protocol):
             transport.abort()
             return
         parting = {
-            "abort": chunk("", "abort") + DONE,
+            "abort": chunk("", "abort", chat=self._chat) + DONE,
             "done_only": DONE,
             "error_event": framed(json.dumps({"error": ERROR}).encode()) + DONE,
             "cut": END,
             "fin": b"",
-            "empty": HEAD + ROLE + chunk("", "length") + DONE,
+            "empty": HEAD + chunk("", "length", chat=self._chat) + DONE,
         }
         transport.write(parting[self._ending])
         if self._close or self._ending == "fin":
