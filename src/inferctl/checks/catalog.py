@@ -50,8 +50,8 @@ class Check:
 
 #: Those that take longest come first, so that the last one to end is a short one.
 CHECKS = (
-    Check("unit tests", ("pytest", "-q", "-m", "not cluster", "tests/unit"), closing_line=True),
-    Check("chart tests", ("pytest", "-q", "-m", "not cluster", "tests/chart"), closing_line=True),
+    Check("unit tests", ("pytest", "--no-header", "-m", "not cluster", "tests/unit"), closing_line=True),
+    Check("chart tests", ("pytest", "--no-header", "-m", "not cluster", "tests/chart"), closing_line=True),
     Check("mypy", ("mypy", "src", "engines/mock/src", "loadtest", "tests", "bench")),
     Check("helm unittest", ("helm", "unittest", _CHART)),
     Check("helm lint, kubeconform", ("just", "lint")),

@@ -76,12 +76,9 @@ def _text(results: Sequence[Result], seconds: float) -> str:
     lines = []
     for result in failed:
         lines += [f"--- {result.check.name} ---", result.output.rstrip(), ""]
-    lines += [f"{result.check.name:<24}{result.seconds:7.1f} s  {_outcome(result)}" for result in results]
+    # As it was printed: it is what a person, or a program, looks for at the end of a test run.
+    lines += [result.closing_line for result in results if result.check.closing_line]
+    lines += [f"{result.check.name:<24}{result.seconds:7.1f} s  {result.state.value}" for result in results]
     verdict = f"{len(failed)} failed" if failed else "all well"
     lines.append(f"{len(results)} checks in {seconds:.1f} s: {verdict}")
     return "\n".join(lines)
-
-
-def _outcome(result: Result) -> str:
-    shown = result.check.closing_line and result.closing_line
-    return f"{result.state.value}: {result.closing_line}" if shown else result.state.value
