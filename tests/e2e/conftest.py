@@ -7,14 +7,33 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from inferctl.cluster.backend import choose
+from inferctl.console import Progress
+from inferctl.images import engine
+from inferctl.release.helm import Release
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
+    from inferctl.cluster.target import Target
 
-@pytest.fixture(autouse=True, scope="session")
-def _needs_root() -> None:
+NAME = "e2e"
+
+
+def pytest_configure() -> None:
+    """Say at once what these tests cannot do without."""
     if os.geteuid() != 0:
         pytest.exit("the tests with a cluster need root: sudo ./just e2e", returncode=2)
+
+
+@pytest.fixture(scope="session")
+def kubeconfig_of_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A kubeconfig in the user's place, so that the tests do not touch the real one."""
+    path = tmp_path_factory.mktemp("home") / ".kube" / "config"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KUBECONFIG", str(path))
+        yield path
 
 
 @pytest.fixture
@@ -23,3 +42,38 @@ def kubeconfig_of_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "home" / ".kube" / "config"
     monkeypatch.setenv("KUBECONFIG", str(path))
     return path
+
+
+@pytest.fixture(scope="session")
+def target(kubeconfig_of_session: Path) -> Iterator[Target]:
+    """An embedded cluster for the whole session, gone at its end."""
+    assert not kubeconfig_of_session.exists()
+    backend = choose("embedded", NAME)
+    progress = Progress()
+    try:
+        yield backend.up(progress)
+    finally:
+        backend.down(progress)
+
+
+@pytest.fixture(scope="session")
+def digest(target: Target) -> str:
+    """The digest of the mock engine's image in the cluster's registry."""
+    return engine.publish(target.push, Progress())
+
+
+@pytest.fixture
+def release(target: Target, digest: str, request: pytest.FixtureRequest) -> Iterator[Release]:
+    """A release of the mock with two pods that load in a moment, gone after the test."""
+    name = request.node.name.removeprefix("test_").replace("_", "-")[:30].rstrip("-")
+    subject = Release(target, name)
+    subject.upgrade(
+        {
+            "image": {"repository": f"{target.pull}/{engine.NAME}", "digest": digest},
+            "replicaCount": 2,
+            "engine": {"env": {"STARTUP_DELAY_SECONDS": 1}},
+        },
+        wait=180,
+    )
+    yield subject
+    subject.uninstall()

@@ -90,12 +90,12 @@ def pack_folder(folder: Path, archive: Path, *names: str) -> None:
         "--format=posix",
     ]
     options += ["--pax-option=delete=atime,delete=ctime"]
-    with archive.open("wb") as output:
-        tar = subprocess.Popen(["tar", *options, "-C", folder, "-c", *(names or (".",))], stdout=subprocess.PIPE)
+    command = ["tar", *options, "-C", folder, "-c", *(names or (".",))]
+    with archive.open("wb") as output, subprocess.Popen(command, stdout=subprocess.PIPE) as tar:
         # -n leaves name and time out of the header.
         subprocess.run(["gzip", "-n"], stdin=tar.stdout, stdout=output, check=True)
-        if tar.wait():
-            raise EnvironmentProblem(f"tar could not pack {folder}")
+    if tar.returncode:
+        raise EnvironmentProblem(f"tar could not pack {folder}")
 
 
 def _finish(root: Path) -> None:
