@@ -27,6 +27,10 @@ cluster-down *options:
 cluster-status *options:
     inferctl cluster status {{ options }}
 
+# Install the mock engine as the release "mock"; brings the cluster up if there is none.
+deploy *options:
+    inferctl deploy "$@"
+
 # Run formatters in check mode, linters, the chart's checks and the tests that need no cluster.
 check *names:
     inferctl check "$@"

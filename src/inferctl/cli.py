@@ -11,11 +11,13 @@ import sys
 from typing import NoReturn
 
 import typer
+from httpx2 import HTTPError
 from lightkube import ApiError
 
 from inferctl.checks.commands import check
 from inferctl.cluster.commands import app as cluster
 from inferctl.errors import InferctlError
+from inferctl.release.commands import deploy
 from inferctl.tools.commands import tools
 
 app = typer.Typer(
@@ -27,6 +29,7 @@ app = typer.Typer(
 )
 app.add_typer(cluster, name="cluster")
 app.command()(tools)
+app.command()(deploy)
 app.command()(check)
 
 _INTERRUPTED = 130
@@ -36,15 +39,19 @@ _DEBUG = "INFERCTL_DEBUG"
 def main() -> NoReturn:
     """Run the command line; print what a user can put right without a traceback."""
     # A polite kill cleans up just as Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         app()
     except InferctlError as error:
         _fail("\n".join([str(error), *getattr(error, "__notes__", [])]), error.exit_code)
     except ApiError as error:
         _fail(f"the cluster's API refused: {error.status.message or error}", InferctlError.exit_code)
-    except KeyboardInterrupt:
-        _fail("interrupted; what was started has been cleaned up", _INTERRUPTED)
+    except HTTPError as error:
+        _fail(f"the cluster's API does not answer: {error}; see: ./just cluster-status", InferctlError.exit_code)
+    except SystemExit as done:
+        if done.code == _INTERRUPTED:
+            print("interrupted; what was started has been cleaned up", file=sys.stderr)
+        raise
     sys.exit(0)
 
 

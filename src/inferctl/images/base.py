@@ -90,7 +90,7 @@ def pack_folder(folder: Path, archive: Path, *names: str) -> None:
         "--format=posix",
     ]
     options += ["--pax-option=delete=atime,delete=ctime"]
-    command = ["tar", *options, "-C", folder, "-c", *(names or (".",))]
+    command: list[str | Path] = ["tar", *options, "-C", folder, "-c", *(names or (".",))]
     with archive.open("wb") as output, subprocess.Popen(command, stdout=subprocess.PIPE) as tar:
         # -n leaves name and time out of the header.
         subprocess.run(["gzip", "-n"], stdin=tar.stdout, stdout=output, check=True)
