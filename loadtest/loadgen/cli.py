@@ -80,11 +80,10 @@ def _load(environment: Mapping[str, str]) -> int:
     _allow_connections(chosen.concurrency)
     if chosen.summary_file not in ("", "-"):
         journal.open_for_writing("SUMMARY_FILE", chosen.summary_file).close()
-    log = journal.Journal(chosen.events_file)
     _collect_little()
-    with asyncio.Runner() as runner:
+    with journal.Journal(chosen.events_file) as log, asyncio.Runner() as runner:
         summary = runner.run(_execute(chosen, log))
-    _report(summary, chosen, log)
+        _report(summary, chosen, log)
     return summary.exit_code()
 
 
@@ -105,7 +104,7 @@ def _report(summary: Summary, chosen: settings.Settings, log: journal.Journal) -
         journal.write_summary(chosen.summary_file, record, sys.stdout)
     for line in summary.lines():
         log.say(line)
-    log.close()
+    log.flush()
 
 
 def _allow_connections(streams: int) -> None:

@@ -133,18 +133,27 @@ class Pool:
             OSError: the name does not resolve or every address refused; the last address's error.
             TimeoutError: no connection within the time allowed.
         """
-        loop = asyncio.get_running_loop()
-        problem: OSError | None = None
-        async with asyncio.timeout(self._timeout):
-            for address in await self._resolver.addresses():
-                try:
-                    _, connection = await loop.create_connection(Connection, address, self._port)
-                except OSError as error:
-                    problem = error
-                else:
-                    self.opened += 1
-                    return connection
-        raise problem or OSError("the name resolves to no address")
+        try:
+            async with asyncio.timeout(self._timeout) as limit:
+                connection = await self._open_any(await self._resolver.addresses())
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise TimeoutError(f"no connection within {self._timeout:g} s") from error
+        self.opened += 1
+        return connection
+
+    async def _open_any(self, addresses: list[str]) -> Connection:
+        problem = OSError("the name resolves to no address")
+        for address in addresses:
+            try:
+                loop = asyncio.get_running_loop()
+                _, connection = await loop.create_connection(Connection, address, self._port)
+            except OSError as error:
+                problem = error
+            else:
+                return connection
+        raise problem
 
     def give_back(self, connection: Connection, *, reusable: bool) -> None:
         """Takes a connection whose exchange is over."""

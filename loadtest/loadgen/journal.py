@@ -1,11 +1,12 @@
 """What is written while the run goes on: lines for people on standard output, JSON Lines for programs."""
 
+import contextlib
 import json
 import os
 import sys
 import time
 from collections.abc import Mapping
-from typing import Any, TextIO
+from typing import Any, Self, TextIO
 
 
 class JournalError(Exception):
@@ -30,7 +31,6 @@ class Journal:
             self._events = self._output
         elif events_file:
             self._events = open_for_writing("EVENTS_FILE", events_file)
-        self.wants_events = self._events is not None
 
     def say(self, line: str) -> None:
         """Prints a line for people, after the events that came before it."""
@@ -56,11 +56,15 @@ class Journal:
             self._pending.clear()
             self._write(self._events, text)
 
-    def close(self) -> None:
-        """Writes what is left and closes the events file."""
-        self.flush()
+    def __enter__(self) -> Self:
+        """Is what `with` needs."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Closes the events file; what could not be written has been told by then."""
         if self._events is not None and self._events is not self._output:
-            self._events.close()
+            with contextlib.suppress(OSError):
+                self._events.close()
 
     def _write(self, stream: TextIO, text: str) -> None:
         try:
@@ -72,10 +76,8 @@ class Journal:
             # Whoever read our output has gone; the run still goes on to its exit code.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except OSError as error:
-            name = "standard output" if stream is self._output else f"EVENTS_FILE {self._path!r}"
-            raise JournalError(
-                f"{name} cannot be written: {error.strerror}: free some space, or write elsewhere"
-            ) from error
+            where = "standard output" if stream is self._output else f"EVENTS_FILE is {self._path!r}"
+            raise JournalError(f"{where}: {error.strerror}: make room, or write elsewhere") from error
 
 
 def open_for_writing(variable: str, path: str) -> TextIO:
@@ -104,5 +106,8 @@ def write_summary(path: str, summary: Mapping[str, Any], output: TextIO) -> None
         output.write(text)
         output.flush()
         return
-    with open_for_writing("SUMMARY_FILE", path) as stream:
-        stream.write(text)
+    try:
+        with open_for_writing("SUMMARY_FILE", path) as stream:
+            stream.write(text)
+    except OSError as error:
+        raise JournalError(f"SUMMARY_FILE is {path!r}: {error.strerror}: make room, or write elsewhere") from error

@@ -55,7 +55,7 @@ class Summary:
     def lines(self) -> Iterator[str]:
         """Yields the closing lines for people; the last is the `final` line that tools read."""
         shown = _SHOWN if self.arrival == "closed" else _SHOWN_OPEN_LOOP
-        for name in shown:
+        for name in shown if not self.overloaded else ():
             histogram = self.tally.latencies[name]
             if histogram.count:
                 yield f"latency {name:<14} {_figures(histogram)}"

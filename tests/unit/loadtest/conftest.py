@@ -232,7 +232,7 @@ class Load:
                 stops[0].stop()
             await script(reply)
 
-        async with Engine(counted).running() as engine:
+        async with Engine(counted).running() as engine, contextlib.AsyncExitStack() as resources:
             defaults = {
                 "TARGET": engine.url,
                 "DURATION_SECONDS": "15",
@@ -242,13 +242,12 @@ class Load:
                 "EVENTS_FILE": str(events),
             }
             settings = read(defaults | environment)
-            journal = WatchedJournal(settings.events_file, printed, engine)
+            journal = resources.enter_context(WatchedJournal(settings.events_file, printed, engine))
             stops.append(Run(settings, journal))
             async with asyncio.timeout(DEADLINE_SECONDS):
                 summary = await stops[0].execute()
             for line in summary.lines():
                 journal.say(line)
-            journal.close()
         kept = [json.loads(line) for line in events.read_text().splitlines()]
         return Outcome(summary, kept, printed.getvalue(), engine)
 

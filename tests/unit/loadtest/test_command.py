@@ -117,6 +117,50 @@ def test_run_and_merge(packed: Path, tmp_path: Path, closed_port: int) -> None:
     assert merged.stdout.splitlines()[-1] == expected
 
 
+@pytest.mark.parametrize("name", ["EVENTS_FILE", "SUMMARY_FILE"])
+def test_full_disk(packed: Path, closed_port: int, name: str) -> None:
+    """A file that cannot be written any more ends the run with one line that names it."""
+    target = f"http://127.0.0.1:{closed_port}"
+    failed = command(packed, TARGET=target, DURATION_SECONDS="0.3", **{name: "/dev/full"})
+    assert failed.returncode == 2
+    assert failed.stderr.startswith(f"load: {name} is '/dev/full': No space left on device")
+    assert len(failed.stderr.splitlines()) == 1
+
+
+def test_nobody_reads(packed: Path, closed_port: int) -> None:
+    """A reader that goes away does not change how the run ends."""
+    process = subprocess.Popen(
+        [sys.executable, str(packed)],
+        env={"TARGET": f"http://127.0.0.1:{closed_port}", "PATH": os.environ["PATH"], "DURATION_SECONDS": "0.3"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    assert process.wait(20) == 1
+
+
+def test_too_many_streams(packed: Path) -> None:
+    """More streams than this process may open files are refused before the run, with the limit."""
+    limited = "import resource,runpy,sys; resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200)); "
+    run = f"sys.argv=['load']; runpy.run_path({str(packed)!r}, run_name='__main__')"
+    refused = subprocess.run(
+        [sys.executable, "-c", limited + run],
+        env={"TARGET": "http://127.0.0.1:9", "CONCURRENCY": "500"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert refused.returncode == 2
+    assert refused.stderr == (
+        "load: CONCURRENCY is 500, but this process may open 200 files: write at most 136, or raise ulimit -n\n"
+    )
+
+
 def test_terminated(packed: Path, closed_port: int) -> None:
     """SIGTERM to the command ends it early, with its final line as the last."""
     process = subprocess.Popen(

@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 import signal
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -194,6 +195,42 @@ def test_overloaded(load: Load) -> None:
     assert run.summary.exit_code() == 2
     assert re.search(r"client overloaded: own lag p99 is \d+\.\dms, above 5ms", run.printed)
     assert run.printed.splitlines()[-1].startswith("final total=5")
+    assert "latency ttft" not in run.printed
+
+
+def test_no_hidden_limit(load: Load) -> None:
+    """As many streams as asked for are open at once: no pool below caps them."""
+    streams = 300
+    all_open = asyncio.Event()
+
+    async def waits_for_all(reply: Reply) -> None:
+        if reply.number + 1 == streams:
+            all_open.set()
+        await all_open.wait()
+        await reply.whole()
+
+    assert load(waits_for_all, requests=streams, CONCURRENCY=str(streams)).counts == {"ok": streams}
+
+
+def test_broken_stream(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream of the load generator that dies of a defect ends the run with that defect, at once."""
+
+    async def dies(*_: object) -> str:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("loadgen.sender.Sender.send", dies)
+    with pytest.raises(ZeroDivisionError):
+        load(whole)
+
+
+def test_silent_name_server(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name server that never answers is a TimeoutError, and does not hold up the run's end."""
+    answers = threading.Event()
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: [] if answers.wait(20) else [])
+    run = load(whole, TARGET="http://mock:80", CONNECT_TIMEOUT_SECONDS="0.1", DURATION_SECONDS="0.3")
+    answers.set()
+    assert set(run.counts) == {"TimeoutError"}
+    assert run.ends()[0]["detail"] == "no connection within 0.1 s"
 
 
 def test_failures_before_overload(load: Load) -> None:
