@@ -8,6 +8,8 @@ import sys
 from typing import TYPE_CHECKING, Protocol
 
 from inferctl.cluster.embedded_backend import EmbeddedBackend
+from inferctl.cluster.existing import ExistingBackend
+from inferctl.cluster.kind import KindBackend
 from inferctl.errors import CommandFailed, EnvironmentProblem, UsageError
 from inferctl.process.command import run
 
@@ -43,17 +45,25 @@ def choose(name: str = "", cluster: str = "", kubernetes: str = "") -> Backend:
     Args:
         name: ``embedded``, ``kind``, ``existing``, or empty: ``INFERCTL_BACKEND``, else embedded on Linux as root,
             else kind where a Docker engine answers. ``existing`` is never chosen unasked.
-        cluster: the cluster's name; ``INFERCTL_CLUSTER_NAME`` or the default if empty.
+        cluster: the cluster's name; ``INFERCTL_CLUSTER_NAME`` or the default if empty. An existing cluster's name is
+            its context, which has no default.
         kubernetes: the version for a new embedded cluster; the newest if empty.
 
     Raises:
         UsageError: there is no backend of this name.
         EnvironmentProblem: none fits this machine.
     """
-    cluster = cluster or os.environ.get("INFERCTL_CLUSTER_NAME", DEFAULT_CLUSTER)
-    match name or os.environ.get("INFERCTL_BACKEND", "") or _fitting():
+    named = cluster or os.environ.get("INFERCTL_CLUSTER_NAME", "")
+    backend = name or os.environ.get("INFERCTL_BACKEND", "") or _fitting()
+    if kubernetes and backend in {"kind", "existing"}:
+        raise UsageError(f"--kubernetes {kubernetes}: only the embedded cluster has other versions, not {backend}")
+    match backend:
         case "embedded":
-            return EmbeddedBackend(cluster, kubernetes)
+            return EmbeddedBackend(named or DEFAULT_CLUSTER, kubernetes)
+        case "kind":
+            return KindBackend(named or DEFAULT_CLUSTER)
+        case "existing":
+            return ExistingBackend(named)
         case unknown:
             raise UsageError(f"backend {unknown!r}: write embedded, kind or existing")
 
@@ -67,7 +77,7 @@ def _fitting() -> str:
         "no cluster can be made here. There are two ways:\n"
         "- embedded (Linux, no Docker): run as root, for example with sudo\n"
         "- kind: start a Docker engine, so that 'docker info' answers\n"
-        "or use a cluster that you have: --backend existing"
+        "or use a cluster that you have: --backend existing --name CONTEXT"
     )
 
 

@@ -69,7 +69,9 @@ PROGRAMS = (
     Program("helm-unittest", "github.com/helm-unittest/helm-unittest/cmd/helm-unittest", _CHECK),
     Program("actionlint", "github.com/rhysd/actionlint/cmd/actionlint", _CHECK),
     Program("shfmt", "mvdan.cc/sh/v3/cmd/shfmt", _CHECK),
-    Program("kind", "sigs.k8s.io/kind", frozenset({Purpose.KIND})),
+    Program(
+        "kind", "sigs.k8s.io/kind", frozenset({Purpose.KIND}) | _CHECK
+    ),  # its reading of our configuration is tested
     Program("containerd", "github.com/containerd/containerd/v2/cmd/containerd", _CLUSTER),
     Program("containerd-shim-runc-v2", "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2", _CLUSTER),
     Program("ctr", "github.com/containerd/containerd/v2/cmd/ctr", _CLUSTER),
