@@ -11,6 +11,7 @@ from loadgen.outcome import Ending, Evidence
 from loadgen.sse import EventParser, EventTooLongError
 
 _HTTP_OK = 200
+_SERVER_ERROR = 500
 _AFTER_DONE_SECONDS = 1.0  # how long the body's end may follow [DONE]; the outcome stands by then
 _ERROR_BODY_BYTES = 2000
 
@@ -64,8 +65,8 @@ class Exchange:
 
     @property
     def reusable(self) -> bool:
-        """The connection may carry another request."""
-        return self.response.reusable
+        """The connection may carry another request; not after a server error, which the next would meet too."""
+        return self.response.reusable and self.response.status < _SERVER_ERROR
 
     def bytes_came(self, data: bytes, now: float) -> None:
         """Takes bytes from the connection."""
