@@ -36,8 +36,9 @@ _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 _START_SECONDS = 60.0
 #: A stream that is silent for so long is taken for lost. Above every pause of a healthy engine.
 _STALL_SECONDS = 10.0
-#: Counts need no fine clock: only a client that is later than this could lose requests by its own fault.
-_LAG_LIMIT_SECONDS = 0.25
+#: Counts need no fine clock, but a client as late as this could lose requests by its own fault: a connection may
+#: take 5 s, and a pause of `_STALL_SECONDS` counts as a loss.
+_LAG_LIMIT_SECONDS = 1.0
 _EVENTS = frozenset({"sent", "first_token", "end"})
 
 
@@ -263,7 +264,8 @@ class LoadPod:
         elif kind == "summary":
             self._recorder.record(
                 "summary", at, client=self.load.name, total=event["total"], outcomes=event["outcomes"],
-                latency=event["latency"], overloaded=event["client"]["overloaded"], exit_code=event["exit_code"],
+                latency=event["latency"], overloaded=event["client"]["overloaded"], lag=event["client"]["lag"],
+                exit_code=event["exit_code"],
             )  # fmt: skip
 
 

@@ -58,6 +58,7 @@ def judge(
     enough: int = 1,
     restored_within: float | None = None,
     kept_allowed: int = 0,
+    young: frozenset[str] = frozenset(),
 ) -> Verdict:
     """Judge what a run found by what its scenario promises.
 
@@ -68,12 +69,14 @@ def judge(
         enough: streams that must have been at risk.
         restored_within: class B: seconds after which no request may fail any more.
         kept_allowed: requests that may be refused on kept connections: one per connection and retired pod.
+        young: loads whose connections are younger than the preStop sleep: none of theirs may be refused.
     """
     if reason := _unmeasured(found):
         return Verdict(Outcome.NOT_MEASURED, reason)
     if control or promise is Promise.LOSES:
-        return _must_lose(found, control=control)
-    complaints = _complaints(found, promise, restored_within, kept_allowed)
+        return _must_lose(found, promise, control=control)
+    complaints = _complaints(found, promise, restored_within)
+    complaints += _kept_complaints(found, kept_allowed, young) if promise is Promise.A else []
     if complaints:
         return Verdict(Outcome.LOSS, f"{_lost(found)} of {found.total} requests lost: {'; '.join(complaints)}")
     if reason := _too_little(found, promise, enough):
@@ -95,15 +98,26 @@ def _too_little(found: Findings, promise: Promise, enough: int) -> str:
     return ""
 
 
-def _must_lose(found: Findings, *, control: bool) -> Verdict:
+def _must_lose(found: Findings, promise: Promise, *, control: bool) -> Verdict:
     who = "the control" if control else "the scenario"
-    if _lost(found):
+    # Where refusals are allowed anyway, only a cut stream shows that the protection is gone.
+    if found.count(CUT) if promise is Promise.C else _lost(found):
         why = "so that this test can find loss" if control else "as it must: nothing protects here"
         return Verdict(Outcome.PROVEN, f"{who} lost {_lost(found)} of {found.total} requests ({_kinds(found)}), {why}")
     return Verdict(Outcome.NOT_MEASURED, f"{who} lost none of {found.total} requests, but should have")
 
 
-def _complaints(found: Findings, promise: Promise, within: float | None, kept_allowed: int) -> list[str]:
+def _kept_complaints(found: Findings, allowed: int, young: frozenset[str]) -> list[str]:
+    complaints = []
+    if found.count(KEPT) > allowed:
+        complaints.append(f"{found.count(KEPT)} requests refused on kept connections, at most {allowed} may be")
+    early = sum(request.client in young for request in found.lost.get(KEPT, []))
+    if early:
+        complaints.append(f"{early} requests refused on connections younger than the preStop sleep")
+    return complaints
+
+
+def _complaints(found: Findings, promise: Promise, within: float | None) -> list[str]:
     complaints = []
     at_risk = {id(request) for request in found.at_risk}
     cut = found.lost.get(CUT, [])
@@ -119,8 +133,6 @@ def _complaints(found: Findings, promise: Promise, within: float | None, kept_al
         complaints.append(f"{found.count(REFUSED)} requests refused")
     if found.count(UNFINISHED):
         complaints.append(f"{found.count(UNFINISHED)} streams never finished")
-    if promise is Promise.A and found.count(KEPT) > kept_allowed:
-        complaints.append(f"{found.count(KEPT)} requests refused on kept connections, at most {kept_allowed} may be")
     return complaints
 
 

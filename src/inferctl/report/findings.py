@@ -47,6 +47,7 @@ class Findings:
         total: requests that ended.
         lost: requests that were not ok, by fate.
         at_risk: streams that had begun on a struck pod and were open when it was struck, or began there later.
+        aimed_at: pods that the disruption was aimed at.
         struck: when each struck pod was struck, Unix seconds.
         retired: those of them that were told to stop.
         restored_after: seconds from the disruption to the end of the last failed request that was sent after it;
@@ -58,6 +59,7 @@ class Findings:
     ok: int = 0
     lost: dict[str, list[Request]] = field(default_factory=dict)
     at_risk: list[Request] = field(default_factory=list)
+    aimed_at: tuple[str, ...] = ()
     struck: dict[str, float] = field(default_factory=dict)
     retired: list[str] = field(default_factory=list)
     restored_after: float | None = None
@@ -73,21 +75,16 @@ class Findings:
         return self.total - self.ok
 
 
-def find(state: State, struck: Iterable[str] = ()) -> Findings:
-    """Count what a run found.
-
-    Args:
-        state: the run.
-        struck: pods that the disruption was aimed at; pods told to stop after it began are struck as well.
-    """
-    found = Findings()
-    disruption = state.facts.get("disrupt")
+def find(state: State) -> Findings:
+    """Count what a run found; pods told to stop after the disruption began count as struck, as do those it names."""
+    disruption = state.facts.get("disrupt", {})
+    found = Findings(aimed_at=tuple(disruption.get("pods", ())))
     began = float(disruption["t"]) if disruption else math.inf
     for pod in state.pods.values():
         if pod.deleted is not None and pod.deleted >= began:
             found.struck[pod.name] = pod.deleted
             found.retired.append(pod.name)
-        elif pod.name in struck:
+        elif pod.name in found.aimed_at and not disruption.get("retires"):
             found.struck[pod.name] = began
     last_failure: float | None = None
     for request in state.requests.values():

@@ -1,0 +1,220 @@
+"""One run of a scenario, as the scenario sees it: verbs to act with and states to wait for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from typing import TYPE_CHECKING, Any
+
+from lightkube.resources.core_v1 import Pod
+
+from inferctl.disruption.settle import unsettled, wait_until
+from inferctl.errors import CommandFailed, InferctlError, UsageError
+from inferctl.paths import tool
+from inferctl.process.command import run as run_program
+from inferctl.release.helm import merged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from inferctl.console import Progress
+    from inferctl.disruption.load import LoadPod
+    from inferctl.disruption.nodes import Nodes
+    from inferctl.disruption.scenario import Control
+    from inferctl.release.helm import Release
+    from inferctl.report.recorder import Recorder
+    from inferctl.report.state import State
+
+REST_SECONDS = 240.0
+_FAULTS = "import sys,urllib.request as u;u.urlopen(u.Request('http://127.0.0.1:8000/mock/faults',sys.argv[1].encode(),method='PUT'))"
+
+
+class Run:
+    """What a scenario works with.
+
+    Attributes:
+        release: the release under test.
+        values: what it is deployed with.
+        recorder: the timeline.
+        control: the control that this run is, or None.
+        loads: the load pods, once they run.
+    """
+
+    def __init__(
+        self,
+        release: Release,
+        values: Mapping[str, Any],
+        recorder: Recorder,
+        *,
+        nodes: Nodes | None,
+        control: Control | None,
+        progress: Progress,
+    ) -> None:
+        """Begin with a release and the values that it is to have."""
+        self.release = release
+        self.values = dict(values)
+        self.recorder = recorder
+        self.control = control
+        self.loads: list[LoadPod] = []
+        self.aimed_at: list[str] = []
+        #: Pushes a new image of the same engine, and gives its digest.
+        self.new_image: Callable[[], str] = _no_image
+        self._nodes = nodes
+        self._progress = progress
+        self._api = release.target.client(release.namespace)
+
+    @property
+    def nodes(self) -> Nodes:
+        """The machines' side of the nodes.
+
+        Raises:
+            UsageError: this cluster does not give it.
+        """
+        if self._nodes is None:
+            raise UsageError("this scenario acts on the nodes' machines; use --backend embedded")
+        return self._nodes
+
+    def act(self, text: str) -> None:
+        """Write down what is about to be done."""
+        self.recorder.record("action", text=text)
+        self._progress.say(text)
+
+    def upgrade(self, extra: Mapping[str, Any], *, wait: float | None = None) -> None:
+        """Lay values over those that the release has, and have Helm bring it about."""
+        self.values = merged(self.values, extra)
+        self.release.upgrade(self.values, wait=wait)
+
+    def replaced(self) -> dict[str, Any]:
+        """Values that change nothing but make every pod a new one."""
+        return {"engine": {"env": {"ROLLOUT": self.recorder.path.parent.name}}}
+
+    def wait_at_rest(self, seconds: float = REST_SECONDS) -> None:
+        """Wait until every wanted pod is Ready and of the newest version, and no other is left."""
+        wait_until(lambda: unsettled(self._api, self.release), seconds)
+
+    def pods(self) -> dict[str, str]:
+        """The release's pods that are not ending, and their nodes."""
+        found = self._api.list(Pod, labels=dict(self.release.labels))
+        return {
+            str(pod.metadata.name): str(pod.spec.nodeName)
+            for pod in found
+            if pod.metadata and pod.spec and not pod.metadata.deletionTimestamp
+        }
+
+    def serving(self) -> list[str]:
+        """The release's pods that are Ready."""
+        return self.recorder.look(
+            lambda state: sorted(p.name for p in state.pods.values() if p.serving and p.release == self.release.name)
+        )
+
+    def node_of(self, pod: str) -> str:
+        """The node that a pod is on."""
+        return self.recorder.look(lambda state: state.pods[pod].node)
+
+    def on_node(self, node: str) -> list[str]:
+        """The serving pods of a node."""
+        return [pod for pod in self.serving() if self.node_of(pod) == node]
+
+    def kill_engine(self, pod: str) -> None:
+        """Send SIGKILL to a pod's engine."""
+        self.act(f"SIGKILL to the engine of {pod}")
+        self.nodes.kill_engine(self.uid(pod))
+
+    def uid(self, pod: str) -> str:
+        """A pod's unique identity, which its processes' control group is named after."""
+        metadata = self._api.get(Pod, pod).metadata
+        return str(metadata.uid if metadata else "")
+
+    def set_faults(self, pod: str, plan: str) -> None:
+        """Tell a mock engine which faults to have; empty for none."""
+        self.act(f"faults of {pod}: {plan or 'none'}")
+        self.kubectl("exec", pod, "--", "python3", "-c", _FAULTS, plan)
+
+    def wait(self, missing: Callable[[State], str], seconds: float) -> None:
+        """Wait for a state of the timeline."""
+        self.recorder.wait(missing, seconds)
+
+    def wait_requests(self, count: int, seconds: float = 120) -> None:
+        """Wait until so many more requests have ended well."""
+        goal = self.recorder.look(_ok) + count
+        self.wait(
+            lambda state: "" if _ok(state) >= goal else f"{goal - _ok(state)} more requests must end well", seconds
+        )
+
+    def wait_seconds(self, seconds: float) -> None:
+        """Let an outage last for the time that defines it."""
+        end = time.monotonic() + seconds
+        self.wait(lambda _: "" if time.monotonic() >= end else "the outage goes on", seconds + 5)
+
+    def kubectl(self, *arguments: str, seconds: float = 120) -> str:
+        """Run kubectl in the release's namespace."""
+        return run_program(self._command(arguments), deadline=seconds)
+
+    def start_kubectl(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start kubectl and go on."""
+        return subprocess.Popen(self._command(arguments), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def drain(self, *nodes: str, seconds: float = 180) -> None:
+        """Evict the release's pods from nodes, and no others, as `kubectl drain` does."""
+        self.act(f"kubectl drain {' '.join(nodes)}")
+        self.kubectl(*self.drain_arguments(*nodes, seconds=seconds), seconds=seconds + 30)
+
+    def drain_arguments(self, *nodes: str, seconds: float) -> list[str]:
+        """The words after kubectl."""
+        return [
+            "drain", *nodes, f"--pod-selector={self.release.selector}", "--ignore-daemonsets",
+            "--delete-emptydir-data", f"--timeout={seconds:.0f}s",
+        ]  # fmt: skip
+
+    def uncordon(self, *nodes: str) -> None:
+        """Let pods onto nodes again; nothing happens to nodes that are not cordoned."""
+        if nodes := tuple(filter(None, nodes)):
+            self.act(f"kubectl uncordon {' '.join(nodes)}")
+            self.kubectl("uncordon", *nodes)
+
+    def workers(self) -> list[str]:
+        """Nodes that engines may run on: Ready and without a taint."""
+        listed = json.loads(self.kubectl("get", "nodes", "-o", "json"))["items"]
+        return [node["metadata"]["name"] for node in listed if not node["spec"].get("taints")]
+
+    def show(self, *kinds: str) -> None:
+        """Print what kubectl says of the release's objects."""
+        for kind in kinds:
+            chosen = () if kind == "nodes" else (f"--selector={self.release.selector}",)
+            wide = () if kind == "pdb" else ("-o", "wide")
+            try:
+                said = self.kubectl("get", kind, *chosen, *wide)
+            except CommandFailed as error:
+                said = str(error)
+            for line in said.splitlines():
+                self._progress.say(f"  {line}")
+
+    def finish_long_streams(self) -> None:
+        """Send no new long answers: those that were at risk go on, and the run need not wait for others."""
+        for load in self.loads:
+            if load.load.tokens > _SHORT_ENOUGH:
+                load.stop()
+
+    def quietly(self, undo: Callable[[], object]) -> None:
+        """Undo something in a clean-up: what fails is told, and the clean-up goes on."""
+        try:
+            undo()
+        except InferctlError as error:
+            self._progress.say(f"clean-up: {error}")
+
+    def _command(self, arguments: tuple[str, ...]) -> list[str]:
+        options = (*self.release.target.kubectl_options, f"--namespace={self.release.namespace}")
+        return [str(tool("kubectl")), *options, *arguments]
+
+
+#: Answers of at most so many tokens need not be waited for.
+_SHORT_ENOUGH = 100
+
+
+def _ok(state: State) -> int:
+    return sum(counts["ok"] for counts in state.outcomes.values())
+
+
+def _no_image() -> str:
+    raise UsageError("this run cannot push an image")

@@ -1,0 +1,134 @@
+"""Nodes that are emptied on purpose."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from inferctl.disruption.scenario import NO_BUDGET, UNPROTECTED, Scenario
+from inferctl.disruption.scenarios.rollouts import wait_retired
+from inferctl.errors import CommandFailed, UsageError
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from inferctl.disruption.run import Run
+    from inferctl.report.findings import Findings
+    from inferctl.report.state import State
+
+_SECONDS = 180.0
+_BLOCKED_SECONDS = 12.0
+#: What kubectl says of an eviction that the budget does not allow.
+_REFUSAL = "would violate the pod's disruption budget"
+
+
+class Drain(Scenario):
+    """The node of the first pod is drained."""
+
+    name = "drain"
+    summary = "kubectl drain of one pod's node"
+    controls = (UNPROTECTED,)
+    retires = True
+    on_nodes = True
+    node = ""
+
+    def struck(self, run: Run) -> list[str]:
+        """The pods on the first pod's node."""
+        self.node = run.node_of(run.serving()[0])
+        return run.on_node(self.node)
+
+    def avoid(self, run: Run) -> list[str]:
+        """That node."""
+        return [run.node_of(run.serving()[0])]
+
+    def disrupt(self, run: Run) -> None:
+        """Drain."""
+        run.show("nodes", "pods", "pdb")
+        drain = run.start_kubectl(*run.drain_arguments(self.node, seconds=_SECONDS))
+        run.act(f"kubectl drain {self.node}")
+        wait_retired(run, run.aimed_at)
+        _finish(drain)
+        run.show("nodes", "pods", "pdb")
+
+    def restore(self, run: Run) -> None:
+        """Let pods onto the node again."""
+        run.quietly(lambda: run.uncordon(self.node))
+
+
+class _TwoNodes(Scenario):
+    """Needs one pod on each of two workers."""
+
+    on_nodes = True
+    retires = True
+    controls = (NO_BUDGET,)
+    nodes: tuple[str, ...] = ()
+    said = ""
+
+    def arrange(self, run: Run) -> None:
+        """See that there are two workers with one pod each."""
+        self.nodes = tuple(sorted(set(run.pods().values())))
+        if len(self.nodes) != len(run.workers()) or len(self.nodes) != 2:  # noqa: PLR2004 - two, as the name says
+            raise UsageError(
+                f"{self.name} needs exactly two nodes for the engine, with a pod on each: the nodes are "
+                f"{', '.join(run.workers())}, pods are on {', '.join(self.nodes)}"
+            )
+
+    def restore(self, run: Run) -> None:
+        """Let pods onto both nodes again."""
+        run.quietly(lambda: run.uncordon(*self.nodes))
+
+
+class BlockedDrain(_TwoNodes):
+    """Both nodes are drained: the second drain is refused while the first pod's replacement has no room."""
+
+    name = "drain-blocked"
+    summary = "the second drain is refused by the PodDisruptionBudget; uncordon restores"
+
+    def disrupt(self, run: Run) -> None:
+        """Cordon the second node, drain the first, and try the second."""
+        first, second = self.nodes
+        run.act(f"kubectl cordon {second}")
+        run.kubectl("cordon", second)
+        run.drain(first)
+        run.act(f"kubectl drain {second}")
+        try:
+            run.kubectl(*run.drain_arguments(second, seconds=_BLOCKED_SECONDS))
+        except CommandFailed as error:
+            self.said = str(error)
+            run.act("the drain was refused")
+        run.show("nodes", "pods", "pdb")
+        run.act("uncordon both")
+        run.uncordon(*self.nodes)
+        run.finish_long_streams()
+
+    def expect(self, state: State, found: Findings) -> list[str]:
+        """Kubectl gave up with the budget's message."""
+        del state, found
+        return [] if _REFUSAL in self.said else [f"kubectl did not say {_REFUSAL!r}, but {self.said!r}"]
+
+
+class SecondDrain(_TwoNodes):
+    """The second node is drained while the replacement of the first node's pod still loads."""
+
+    name = "drain-twice"
+    summary = "a second drain begins while the first pod's replacement loads"
+
+    def disrupt(self, run: Run) -> None:
+        """Begin the second drain as soon as the first has evicted its pod."""
+        first, second = self.nodes
+        leaving = run.on_node(first)
+        drains = [run.start_kubectl(*run.drain_arguments(first, seconds=_SECONDS))]
+        run.act(f"kubectl drain {first}")
+        run.wait(lambda state: "" if state.pods[leaving[0]].deleted else f"{leaving[0]} is not evicted", 60)
+        drains.append(run.start_kubectl(*run.drain_arguments(second, seconds=_SECONDS)))
+        run.act(f"kubectl drain {second}")
+        _finish(drains[0])
+        run.uncordon(first)
+        wait_retired(run, run.aimed_at)
+        _finish(drains[1])
+        run.uncordon(second)
+
+
+def _finish(drain: subprocess.Popen[str]) -> None:
+    said, _ = drain.communicate(timeout=_SECONDS + 30)
+    if drain.returncode:
+        raise CommandFailed(f"kubectl drain: exit code {drain.returncode}\n{said.strip()}")

@@ -1,0 +1,281 @@
+"""A session of runs on one cluster: its own namespace, one release, one watch, and the way every run goes."""
+
+from __future__ import annotations
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from inferctl.disruption import variants
+from inferctl.disruption.load import LoadPod
+from inferctl.disruption.nodes import Nodes
+from inferctl.disruption.run import REST_SECONDS, Run
+from inferctl.disruption.verdict import Outcome, Verdict, judge
+from inferctl.disruption.watch import Watch
+from inferctl.errors import CommandFailed, DeadlineExceeded, EnvironmentProblem, UsageError
+from inferctl.paths import RUNS, tool
+from inferctl.process.command import run as run_program
+from inferctl.release.helm import Release, merged
+from inferctl.report.findings import find
+from inferctl.report.recorder import Recorder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from inferctl.cluster.target import Target
+    from inferctl.console import Progress
+    from inferctl.disruption.scenario import Control, Scenario
+    from inferctl.report.findings import Findings
+    from inferctl.report.state import State
+
+NAMESPACE = "inferctl-test"
+_OWNER = {"app.kubernetes.io/managed-by": "inferctl"}
+_AT_RISK_SECONDS = 90.0
+_END_SECONDS = 120.0
+_PORT, _MODEL = 8000, "mock/mock-8b"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one run came to.
+
+    Attributes:
+        name: of the scenario and, after a slash, of the control.
+        seconds: how long it took.
+        folder: where its timeline and report are.
+    """
+
+    name: str
+    verdict: Verdict
+    found: Findings
+    seconds: float
+    folder: Path
+
+
+class Session:
+    """Runs scenarios one after another."""
+
+    def __init__(
+        self,
+        target: Target,
+        *,
+        repository: str,
+        digest: str,
+        progress: Progress,
+        nodes_allowed: str = "",
+        observe: Callable[[Recorder], Callable[[], None]] | None = None,
+    ) -> None:
+        """Take a cluster.
+
+        Args:
+            target: the cluster.
+            repository: the engine's image, as nodes pull it.
+            digest: and which one.
+            progress: told of each step.
+            nodes_allowed: the context on whose nodes scenarios may act; an embedded cluster needs no such word.
+            observe: is given each run's recorder, and returns what to call when the run has ended.
+        """
+        self.target = target
+        self._repository, self._digest = repository, digest
+        self._progress = progress
+        self._nodes = Nodes.of(target)
+        self._nodes_allowed = nodes_allowed
+        self._observe = observe
+        self.release = Release(target, "model", NAMESPACE)
+        self._watch: Watch | None = None
+
+    def refusal(self, scenario: type[Scenario]) -> str:
+        """Why a scenario cannot run here; empty if it can."""
+        if scenario.own_nodes and self._nodes is None:
+            return "it acts on the nodes' machines: use --backend embedded"
+        if scenario.on_nodes and self._nodes is None and self._nodes_allowed != self.target.context:
+            return (
+                f"it acts on the nodes of context {self.target.context!r}; "
+                f"if that is meant, say so: --allow-nodes {self.target.context}"
+            )
+        return ""
+
+    def prepare(self) -> None:
+        """Make the namespace.
+
+        Raises:
+            UsageError: there is one of this name that is not ours.
+        """
+        manifest = {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {
+                "name": NAMESPACE,
+                "labels": {**_OWNER, "pod-security.kubernetes.io/enforce": "restricted"},
+            },
+        }
+        found = self._kubectl("get", "namespace", NAMESPACE, "--ignore-not-found", "-o", "json")
+        if found.strip():
+            labels = json.loads(found)["metadata"].get("labels", {})
+            if not _OWNER.items() <= labels.items():
+                raise UsageError(
+                    f"namespace {NAMESPACE!r} exists and is not inferctl's; remove it, or label it: "
+                    f"kubectl label namespace {NAMESPACE} app.kubernetes.io/managed-by=inferctl"
+                )
+        else:
+            self._kubectl("create", "--filename=-", stdin=json.dumps(manifest))
+        self.release.recover()
+        if self._watch is None:
+            self._watch = Watch(self.release)
+
+    def close(self) -> None:
+        """Remove the namespace and what is in it."""
+        with suppress(CommandFailed):
+            self._kubectl("delete", "namespace", NAMESPACE, "--ignore-not-found", "--wait=false")
+
+    def run(self, kind: type[Scenario], control: Control | None = None) -> Result:
+        """Run a scenario, or one of its controls, from arrangement to verdict.
+
+        Raises:
+            UsageError: it cannot run on this cluster.
+            InferctlError: the release could not be deployed, or the clean-up failed.
+        """
+        if reason := self.refusal(kind):
+            raise UsageError(f"scenario {kind.name!r}: {reason}")
+        if self._watch is None:
+            self.prepare()
+        began = time.monotonic()
+        name = f"{kind.name}/{control.name}" if control else kind.name
+        folder = RUNS / f"{time.strftime('%Y%m%d-%H%M%S')}-{name.replace('/', '-')}"
+        recorder = Recorder(folder / "timeline.jsonl")
+        recorder.record(
+            "run", scenario=name, promise=kind.promise.name, text=kind.summary, environment=self._environment()
+        )
+        values = self._values(kind, control)
+        run = Run(self.release, values, recorder, nodes=self._nodes, control=control, progress=self._progress)
+        run.new_image = lambda: variants.labelled(self.target, self._name, self._digest, folder.name)
+        ended = self._observe(recorder) if self._observe else None
+        try:
+            verdict, found = self._go(kind(), run)
+        finally:
+            if ended:
+                ended()
+            recorder.close()
+        return Result(name, verdict, found, time.monotonic() - began, folder)
+
+    def _go(self, scenario: Scenario, run: Run) -> tuple[Verdict, Findings]:
+        recorder, progress = run.recorder, self._progress
+        trouble = ""
+        try:
+            with progress.step("deploying the release, waiting until it is at rest"):
+                self.release.upgrade(run.values)
+                run.wait_at_rest()
+            scenario.arrange(run)
+            self._attach(recorder)
+            run.wait(lambda _: "" if run.serving() else "no pod serves", REST_SECONDS)
+            with progress.step("starting load"):
+                self._start_loads(scenario, run)
+            try:
+                self._wait_at_risk(scenario, run)
+                recorder.record("disrupt", text=scenario.summary, pods=run.aimed_at, retires=scenario.retires)
+                progress.say(f"disruption: {scenario.summary}")
+                scenario.disrupt(run)
+                with progress.step("waiting until it has settled"):
+                    scenario.settled(run)
+                recorder.record("settled", text="settled")
+                with progress.step("ending load"):
+                    self._end_loads(run)
+            except DeadlineExceeded as error:
+                # The run came to no end: what it counted so far may still show loss.
+                trouble = str(error)
+        finally:
+            if self._watch:
+                self._watch.detach()
+            run.quietly(self.release.recover)
+            scenario.restore(run)
+            for load in run.loads:
+                run.quietly(load.remove)
+        return self._judge(scenario, run, trouble)
+
+    def _judge(self, scenario: Scenario, run: Run, trouble: str) -> tuple[Verdict, Findings]:
+        found = find(run.recorder.state)
+        kept = sum(load.load.streams for load in run.loads if load.load.keepalive and not load.load.max_age)
+        verdict = judge(
+            found,
+            scenario.promise,
+            control=run.control is not None,
+            enough=scenario.enough,
+            restored_within=scenario.restored_within,
+            kept_allowed=kept * max(1, len(found.struck)),
+            young=frozenset(load.load.name for load in run.loads if load.load.max_age),
+        )
+        if run.control is None:
+            complaints = scenario.expect(run.recorder.state, found) if not trouble else [trouble]
+            if complaints and verdict.outcome is Outcome.PROVEN:
+                verdict = Verdict(Outcome.NOT_MEASURED if trouble else Outcome.LOSS, "; ".join(complaints))
+        run.recorder.record("verdict", outcome=verdict.outcome.value, reason=verdict.reason)
+        return verdict, found
+
+    def _attach(self, recorder: Recorder) -> None:
+        if self._watch is None:
+            raise EnvironmentProblem("the session is not prepared")
+        self._watch.attach(recorder)
+
+    def _start_loads(self, scenario: Scenario, run: Run) -> None:
+        values = run.values
+        url = f"http://{self.release.resource}:{values.get('service', {}).get('port', _PORT)}"
+        image = f"{self._repository}@{self._digest}"
+        avoid = scenario.avoid(run)
+        run.loads = [
+            LoadPod(load, self.release, run.recorder, image=image, url=url, model=_MODEL) for load in scenario.loads
+        ]
+        with ThreadPoolExecutor(len(run.loads)) as pool:
+            list(pool.map(lambda load: load.start(avoid=avoid), run.loads))
+        for load in run.loads:
+            load.wait_running()
+
+    @staticmethod
+    def _wait_at_risk(scenario: Scenario, run: Run) -> None:
+        run.aimed_at = scenario.struck(run)
+
+        def missing(state: State) -> str:
+            streams = [key for pod in run.aimed_at for key in state.begun[pod]]
+            silent = {load.load.name for load in run.loads} - {key[0] for key in streams}
+            if len(streams) < scenario.enough:
+                return f"{len(streams)} streams are past their first token on {run.aimed_at}, wanted {scenario.enough}"
+            return f"no stream of {', '.join(sorted(silent))} is on {run.aimed_at}" if silent else ""
+
+        run.wait(missing, _AT_RISK_SECONDS)
+
+    @staticmethod
+    def _end_loads(run: Run) -> None:
+        with ThreadPoolExecutor(len(run.loads)) as pool:
+            list(pool.map(lambda load: load.stop(), run.loads))
+        for load in run.loads:
+            load.wait_ended(_END_SECONDS)
+
+    def _values(self, kind: type[Scenario], control: Control | None) -> dict[str, Any]:
+        digest = self._digest
+        if control and control.swallow_sigterm:
+            digest = variants.swallowing_sigterm(self.target, self._name, digest)
+        base: dict[str, Any] = {
+            "image": {"repository": self._repository, "digest": digest},
+            "replicaCount": 2,
+            # Short, so that a run takes a minute; the answers may be long.
+            "engine": {"env": {"STARTUP_DELAY_SECONDS": 2, "ANSWER_TOKENS": 4096}},
+            "probes": {"periodSeconds": 2},
+        }
+        changes: list[Mapping[str, Any]] = [kind.values, control.values if control else {}]
+        for change in changes:
+            base = merged(base, change)
+        return base
+
+    @property
+    def _name(self) -> str:
+        return self._repository.rpartition("/")[2]
+
+    def _environment(self) -> dict[str, str]:
+        version = json.loads(self._kubectl("version", "-o", "json")).get("serverVersion", {}).get("gitVersion", "")
+        return {"backend": self.target.backend, "kubernetes": version, "image": f"{self._name}@{self._digest}"}
+
+    def _kubectl(self, *arguments: str, stdin: str = "") -> str:
+        return run_program([tool("kubectl"), *self.target.kubectl_options, *arguments], stdin=stdin, deadline=60)

@@ -1,0 +1,31 @@
+"""Variants of the engine's image that some runs need, made in the registry itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from inferctl.paths import tool
+from inferctl.process.command import run
+
+if TYPE_CHECKING:
+    from inferctl.cluster.target import Target
+
+#: As process 1, a shell without a trap ignores SIGTERM, and passes none on. The last word keeps it from exec.
+_SWALLOW = 'sh,-c,python3 -m mock_engine "$@"; exit $?,engine'
+
+
+def labelled(target: Target, name: str, digest: str, label: str) -> str:
+    """Push the same image with another label; returns its digest, which no node has yet."""
+    return _mutate(target, name, digest, f"--label=inferctl.dev/run={label}")
+
+
+def swallowing_sigterm(target: Target, name: str, digest: str) -> str:
+    """Push an image whose engine runs below a shell that swallows SIGTERM; returns its digest."""
+    return _mutate(target, name, digest, f"--entrypoint={_SWALLOW}")
+
+
+def _mutate(target: Target, name: str, digest: str, change: str) -> str:
+    source = f"{target.push}/{name}"
+    insecure = ["--insecure"] if target.plain_http else []
+    said = run([tool("crane"), "mutate", *insecure, change, f"--tag={source}:variant", f"{source}@{digest}"])
+    return said.strip().rpartition("@")[2]
