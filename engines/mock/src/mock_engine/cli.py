@@ -80,5 +80,8 @@ def main(argv: Sequence[str], variables: Mapping[str, str]) -> int:
     )
     # What start-up made lives as long as the process: keep the collector from walking it under load.
     gc.freeze()
-    server.run()
-    return 0 if server.started or server.stopped_while_loading else 1
+    try:
+        server.run()
+    except SystemExit:  # uvicorn's way to say that it could not listen, which it has logged
+        return 1
+    return 0

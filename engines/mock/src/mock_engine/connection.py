@@ -4,9 +4,9 @@ ASGI's `send` costs a coroutine, a dictionary and several checks per chunk; with
 limit. Headers, errors and the end of a response go through ASGI; only the chunks between are written here.
 """
 
+import asyncio
 import socket
 import struct
-from collections.abc import Callable
 from typing import Any, Protocol, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -30,7 +30,12 @@ class Connection(HttpToolsProtocol):
     """One client's connection; the request's scope leads to it, see `connection_of`."""
 
     watcher: Watcher | None = None
-    _lost: Callable[[], None] | None = None
+    gone: asyncio.Event
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
+        """Prepares the mark that is set when the connection is lost."""
+        super().connection_made(transport)
+        self.gone = asyncio.Event()
 
     def on_message_begin(self) -> None:
         """Makes the connection known to the request that begins."""
@@ -40,8 +45,7 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Tells the watcher at once, so that the slot of a client that has gone is free at once."""
         super().connection_lost(exc)
-        if self._lost is not None:
-            self._lost()
+        self.gone.set()
         watcher, self.watcher = self.watcher, None
         if watcher is not None:
             watcher.client_gone()
@@ -52,10 +56,6 @@ class Connection(HttpToolsProtocol):
         if self.watcher is not None:
             self.watcher.writable()
 
-    def on_lost(self, call: Callable[[], None]) -> None:
-        """Calls back when the connection is lost, for a request that has no answer yet to watch it."""
-        self._lost = call
-
     @property
     def congested(self) -> bool:
         """Whether the client reads too slowly: more bytes would only pile up here."""
@@ -65,13 +65,9 @@ class Connection(HttpToolsProtocol):
         """Writes one chunk of a chunked response whose headers went out through ASGI."""
         self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
 
-    def close(self) -> None:
-        """Ends the connection with a FIN after what was written."""
-        self.transport.close()
-
-    def reset(self) -> None:
-        """Ends the connection with a RST, once the kernel has taken what was written."""
-        self.loop.call_later(_FLUSH_SECONDS, self._reset)
+    def break_off(self, *, reset: bool) -> None:
+        """Ends the connection with a FIN or a RST, once the kernel has taken what was written."""
+        self.loop.call_later(_FLUSH_SECONDS, self._reset if reset else self.transport.close)
 
     def _reset(self) -> None:
         if not self.transport.is_closing():

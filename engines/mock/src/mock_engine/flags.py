@@ -79,6 +79,7 @@ def _origins(text: str) -> str:
 
 _KINDS: dict[str, dict[str, Any]] = {
     "switch": {"action": argparse.BooleanOptionalAction},
+    "flag": {"action": "store_true"},
     "value": {},
     "values": {"nargs": "+"},
     "optional": {"nargs": "?"},

@@ -76,10 +76,8 @@ class Generate:
             code = HTTPStatus(int(status.argument))
             raise RequestError(code, code.phrase, code.phrase)
         if hang := struck.get("hang"):
-            gone = asyncio.Event()
-            connection.on_lost(gone.set)
             try:
-                await asyncio.wait_for(gone.wait(), hang.argument)
+                await asyncio.wait_for(connection.gone.wait(), hang.argument)
             except TimeoutError:
                 return True
             return False
@@ -116,6 +114,10 @@ class Generate:
         engine = self._engine
         connection = connection_of(exchange.scope)
         engine.served += 1
+        if not generation.stream and ("fin" in struck or "rst" in struck):
+            connection.break_off(reset="rst" in struck)
+            await connection.gone.wait()
+            return
         answer = self._begin(generation, struck, connection)
         if isinstance(answer, Stream):
             await exchange.send({"type": "http.response.start", "status": 200, "headers": [_EVENT_STREAM]})

@@ -47,11 +47,6 @@ class EngineServer(uvicorn.Server):
         self._stop = asyncio.Event()
         self._background: set[asyncio.Task[None]] = set()
 
-    @property
-    def stopped_while_loading(self) -> bool:
-        """Whether a signal came before the server listened."""
-        return self._stop.is_set()
-
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Handles the signals on the loop, so that they work at once and do not change the exit code."""
@@ -67,6 +62,7 @@ class EngineServer(uvicorn.Server):
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         """Serves until a signal has been dealt with."""
         with self.capture_signals():
+            logger.info("Loading the model takes %g s.", self._startup_delay)
             if self._startup_mode == "closed":
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._stop.wait(), self._startup_delay)

@@ -24,7 +24,7 @@ class BrokenWriter:
     """Writes events to a connection with the faults of a plan.
 
     After the number of events that an ending names, nothing more is written; then `leave` is called with whether
-    the response has to end cleanly (`cut`, `error`) or must not end at all (`stall`).
+    the response has to end cleanly (`cut`, `error`) or must not end by itself (`fin`, `rst`, `stall`).
     """
 
     def __init__(self, connection: Connection, plan: Plan, leave: Callable[[bool], None]) -> None:
@@ -71,9 +71,6 @@ class BrokenWriter:
             self._write(error_event(error_object(500, "Internal server error", "InternalServerError")))
             self._write(DONE)
         self._silent = True
-        if kind == "fin":
-            self._connection.close()
-        elif kind == "rst":
-            self._connection.reset()
-        else:
-            self._leave(kind != "stall")
+        self._leave(kind in {"cut", "error"})
+        if kind in {"fin", "rst"}:
+            self._connection.break_off(reset=kind == "rst")

@@ -1,0 +1,237 @@
+"""Faults: the exact bytes of each, and that none strikes unasked."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from mock_engine import faults
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+
+    from engines.mock.tests.conftest import Engine
+
+    Unchunk = Callable[[bytes], tuple[list[bytes], bytes]]
+
+DONE = b"data: [DONE]\n\n"
+LAST = b"0\r\n\r\n"
+TOKENS = [b'"role":"assistant"', b'"content":" ', b'"content":" ', b'"finish_reason":"length"']
+
+
+def check_events(events: list[bytes], number: int) -> None:
+    """Checks that events are the first `number` of a stream of three tokens."""
+    assert len(events) == number
+    for event, part in zip(events, TOKENS, strict=False):
+        assert part in event
+        assert event.startswith(b"data: {")
+        assert event.endswith(b"}\n\n")
+
+
+def until_silent(connection: socket.socket) -> bytes:
+    """Reads until nothing comes for 0.3 s; the connection must still be open then."""
+    connection.settimeout(0.3)
+    got = b""
+    try:
+        while part := connection.recv(65536):
+            got += part
+    except TimeoutError:
+        return got
+    pytest.fail(f"the connection was closed after {got!r}")
+
+
+def test_no_fault(breakable: Engine, unchunk: Unchunk) -> None:
+    """Without a fault a stream is whole."""
+    head, body = breakable.chat()
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+    chunks, rest = unchunk(body)
+    check_events(chunks[:-1], 4)
+    assert (chunks[-1], rest) == (DONE, LAST)
+
+
+def test_cut(breakable: Engine, unchunk: Unchunk) -> None:
+    """`cut` ends the response as if it were complete, after as many events as it says."""
+    chunks, rest = unchunk(breakable.chat("cut=2")[1])
+    check_events(chunks, 2)
+    assert rest == LAST
+
+
+def test_cut_before_the_first_event(breakable: Engine) -> None:
+    """`cut=0` is an empty response."""
+    head, body = breakable.chat("cut=0")
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert body == LAST
+
+
+def test_fin(breakable: Engine, unchunk: Unchunk) -> None:
+    """`fin` closes the connection in mid-response: no last chunk."""
+    chunks, rest = unchunk(breakable.chat("fin=2")[1])
+    check_events(chunks, 2)
+    assert rest == b""
+
+
+def test_rst(breakable: Engine, unchunk: Unchunk) -> None:
+    """`rst` resets the connection, after the events that it lets through."""
+    with pytest.raises(ConnectionResetError) as reset:
+        breakable.chat("rst=2")
+    (got,) = reset.value.args
+    check_events(unchunk(got.partition(b"\r\n\r\n")[2])[0], 2)
+
+
+def test_error(breakable: Engine, unchunk: Unchunk) -> None:
+    """`error` sends an error object as an event, then [DONE]."""
+    chunks, rest = unchunk(breakable.chat("error=2")[1])
+    check_events(chunks[:-2], 2)
+    error = {"message": "Internal server error", "type": "InternalServerError", "param": None, "code": 500}
+    assert chunks[-2] == b"data: " + json.dumps({"error": error}).encode() + b"\n\n"
+    assert (chunks[-1], rest) == (DONE, LAST)
+
+
+def test_stall(breakable: Engine, unchunk: Unchunk) -> None:
+    """`stall` says nothing more on an open connection; the request goes on running until its client leaves."""
+    with breakable.connect() as connection:
+        body = {"messages": [{"role": "user", "content": "x"}], "max_tokens": 3, "stream": True}
+        data = json.dumps(body).encode()
+        head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {len(data)}\r\n"
+        kind = "Content-Type: application/json\r\nx-mock-fault: stall=2\r\n\r\n"
+        connection.sendall((head + kind).encode() + data)
+        got = until_silent(connection)
+        assert breakable.sample("vllm:num_requests_running") == 1
+    chunks, rest = unchunk(got.partition(b"\r\n\r\n")[2])
+    check_events(chunks, 2)
+    assert rest == b""
+    breakable.wait_for(lambda: breakable.sample("vllm:num_requests_running") == 0)
+
+
+def test_crlf(breakable: Engine, unchunk: Unchunk) -> None:
+    """`crlf` ends every line of the stream with CRLF."""
+    chunks, rest = unchunk(breakable.chat("crlf")[1])
+    assert all(chunk.endswith(b"\r\n\r\n") and chunk.count(b"\n") == 2 for chunk in chunks)
+    check_events([chunk.replace(b"\r\n", b"\n") for chunk in chunks[:-1]], 4)
+    assert (chunks[-1], rest) == (b"data: [DONE]\r\n\r\n", LAST)
+
+
+def test_comments(breakable: Engine, unchunk: Unchunk) -> None:
+    """`comments` puts vLLM's keep-alive comment before each event."""
+    chunks, rest = unchunk(breakable.chat("comments")[1])
+    assert all(chunk.startswith(b": keep-alive\n\ndata: ") for chunk in chunks)
+    assert rest == LAST
+
+
+def test_bytes(breakable: Engine, unchunk: Unchunk) -> None:
+    """`bytes` sends the same bytes one at a time."""
+    chunks, rest = unchunk(breakable.chat("bytes")[1])
+    assert {len(chunk) for chunk in chunks} == {1}
+    events = re.findall(rb".*?\n\n", b"".join(chunks), re.DOTALL)
+    check_events(events[:-1], 4)
+    assert (events[-1], rest) == (DONE, LAST)
+
+
+def test_faults_combine(breakable: Engine, unchunk: Unchunk) -> None:
+    """Several faults strike one stream."""
+    chunks, rest = unchunk(breakable.chat("crlf, comments, fin=1")[1])
+    (chunk,) = chunks
+    assert chunk.startswith(b": keep-alive\r\n\r\ndata: {")
+    assert rest == b""
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_status(breakable: Engine, *, stream: bool) -> None:
+    """`status` answers with an error object instead."""
+    head, body = breakable.chat("status=503", stream=stream)
+    assert head.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
+    error = {"message": "Service Unavailable", "type": "Service Unavailable", "param": None, "code": 503}
+    assert json.loads(body) == {"error": error}
+
+
+def test_hang(breakable: Engine) -> None:
+    """`hang` sends nothing, not even a status, for as long as it says."""
+    begun = time.monotonic()
+    head, _ = breakable.chat("hang=0.3")
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert time.monotonic() - begun >= 0.3
+
+
+def test_bad_header(breakable: Engine) -> None:
+    """A header that cannot be read is a 400 that says what to write."""
+    head, body = breakable.chat("nonsense=1")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    message = json.loads(body)["error"]["message"]
+    assert message.startswith("fault 'nonsense' does not exist; write one of refuse, status, hang")
+
+
+def test_nothing_strikes_unless_enabled(start: Callable[..., Engine], unchunk: Unchunk) -> None:
+    """Without FAULT_CONTROL the header changes nothing and the admin call does not exist."""
+    engine = start().serving()
+    assert unchunk(engine.chat("fin=1")[1])[0][-1] == DONE
+    assert engine.status("/mock/faults") == 404
+
+
+def test_admin_call(start: Callable[..., Engine]) -> None:
+    """The admin call shows and replaces the plan; /health can hang while work goes on."""
+    engine = start(FAULT_CONTROL="1", FAULTS="comments").serving()
+    assert engine.ask("GET", "/mock/faults")[1] == b"comments=0\n"
+    assert engine.ask("PUT", "/mock/faults", b"health=0.4,status=500@0")[1] == b"health=0.4,status=500@0\n"
+    begun = time.monotonic()
+    assert engine.chat()[0].startswith(b"HTTP/1.1 200 OK\r\n")
+    worked = time.monotonic()
+    assert engine.status("/health") == 200
+    assert time.monotonic() - worked >= 0.4 > worked - begun
+    assert engine.ask("PUT", "/mock/faults", b"boom")[0].startswith(b"HTTP/1.1 400 ")
+    assert engine.ask("PUT", "/mock/faults", b"")[1] == b"\n"
+
+
+def test_refuse(start: Callable[..., Engine]) -> None:
+    """`refuse` closes the listener for as long as it says and then opens it again."""
+    engine = start(FAULT_CONTROL="1").serving()
+    engine.ask("PUT", "/mock/faults", b"refuse=0.5")
+    engine.wait_for(lambda: engine.status("/health") is None)
+    engine.wait_for(lambda: engine.status("/health") == 200)
+
+
+def test_rate(start: Callable[..., Engine]) -> None:
+    """A rate strikes about as many requests as it says, the same ones with the same seed."""
+    engine = start(FAULTS="status=500@0.5", SEED="7").serving()
+    struck = sum(engine.chat()[0].startswith(b"HTTP/1.1 500") for _ in range(40))
+    assert 10 <= struck <= 30
+
+
+def test_memory(start: Callable[..., Engine]) -> None:
+    """`memory` keeps as much as it says per request."""
+    engine = start(FAULTS="memory=20").serving()
+    before = engine.sample("process_resident_memory_bytes")
+    for _ in range(3):
+        engine.chat()
+    assert engine.sample("process_resident_memory_bytes") - before > 55 * 2**20
+
+
+def test_exit(start: Callable[..., Engine], unchunk: Unchunk) -> None:
+    """`exit` ends the process with code 1 after as many requests as it says; the last of them is whole."""
+    engine = start(FAULTS="exit=2").serving()
+    for _ in range(2):
+        assert unchunk(engine.chat()[1])[0][-1] == DONE
+    assert engine.process.wait(5) == 1
+
+
+def test_whole_answers_break_too(breakable: Engine) -> None:
+    """What is not streamed is closed or reset before its answer."""
+    assert breakable.chat("fin", stream=False) == (b"", b"")
+    with pytest.raises(ConnectionResetError):
+        breakable.chat("rst", stream=False)
+
+
+@pytest.mark.parametrize("text", ["rst=x", "rst@x", "rst=-1", "rst@2", "boom"])
+def test_plans_that_cannot_be_read(text: str) -> None:
+    """A plan with a wrong kind or number is refused."""
+    with pytest.raises(faults.FaultError):
+        faults.parse(text)
+
+
+def test_plan_is_written_as_it_is_read() -> None:
+    """A plan survives being written and read."""
+    plan = faults.parse(" rst=5@0.1 ,crlf,, exit=100")
+    assert faults.parse(faults.describe(plan)) == plan

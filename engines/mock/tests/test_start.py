@@ -1,0 +1,146 @@
+"""How the mock starts and stops where it differs from vLLM or has a choice."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+
+    from engines.mock.tests.conftest import Engine
+
+
+def until_silent(connection: socket.socket) -> bytes:
+    """Reads until nothing comes for 0.3 s; the connection must still be open then."""
+    connection.settimeout(0.3)
+    got = b""
+    try:
+        while part := connection.recv(65536):
+            got += part
+    except TimeoutError:
+        return got
+    pytest.fail(f"the connection was closed after {got!r}")
+
+
+def test_503_while_loading(start: Callable[..., Engine]) -> None:
+    """While the model loads every path answers 503, as llama.cpp's server does; then it serves."""
+    engine = start(STARTUP_DELAY_SECONDS="1")
+    engine.wait_for(lambda: engine.status("/health") is not None)
+    head, body = engine.ask("GET", "/health")
+    assert head.startswith(b"HTTP/1.1 503 ")
+    assert json.loads(body)["error"]["message"] == "Loading model"
+    assert engine.status("/metrics") == 503
+    assert engine.chat()[0].startswith(b"HTTP/1.1 503 ")
+    engine.serving()
+
+
+def test_closed_while_loading(start: Callable[..., Engine]) -> None:
+    """On demand the port is closed while the model loads, as vLLM's is."""
+    begun = time.monotonic()
+    engine = start(STARTUP_DELAY_SECONDS="0.5", STARTUP_MODE="closed")
+    seen = set()
+    while (status := engine.status("/health")) != 200:
+        seen.add(status)
+    assert seen == {None}
+    assert time.monotonic() - begun > 0.5
+
+
+@pytest.mark.parametrize("mode", ["503", "closed"])
+def test_signal_while_loading(start: Callable[..., Engine], mode: str) -> None:
+    """SIGTERM ends an engine that is still loading at once and with code 0."""
+    engine = start(STARTUP_DELAY_SECONDS="60", STARTUP_MODE=mode)
+    assert engine.process.stdout is not None
+    while "Loading the model" not in engine.process.stdout.readline():
+        assert engine.process.poll() is None
+    engine.process.send_signal(signal.SIGTERM)
+    assert engine.process.wait(2) == 0
+
+
+@pytest.mark.parametrize("flags", [(), ("--shutdown-timeout", "30")])
+def test_idle_engine_stops_at_once(start: Callable[..., Engine], flags: tuple[str, ...]) -> None:
+    """An engine without work stops in well under a second, time to drain or not, probed or not."""
+    engine = start(*flags).serving()
+    engine.status("/health")
+    engine.process.send_signal(signal.SIGTERM)
+    begun = time.monotonic()
+    assert engine.process.wait(5) == 0
+    assert time.monotonic() - begun < 1
+
+
+def test_teardown_is_added_to_the_drain(start: Callable[..., Engine]) -> None:
+    """TEARDOWN_SECONDS is how long the engine lives on after its last answer, refusing work."""
+    engine = start("--shutdown-timeout", "30", TEARDOWN_SECONDS="0.5").serving()
+    engine.process.send_signal(signal.SIGTERM)
+    begun = time.monotonic()
+    engine.wait_for(lambda: engine.chat()[0].startswith(b"HTTP/1.1 500 "))
+    assert engine.process.wait(5) == 0
+    assert time.monotonic() - begun >= 0.5
+
+
+@pytest.mark.parametrize(
+    ("style", "tail"),
+    [
+        ("error", b'"code": 500}}\n\n\r\ne\r\ndata: [DONE]\n\n\r\n0\r\n\r\n'),
+        ("done", b"\n\n\r\ne\r\ndata: [DONE]\n\n\r\n0\r\n\r\n"),
+        ("abort", b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n"),
+    ],
+)
+def test_abort_styles(start: Callable[..., Engine], style: str, tail: bytes) -> None:
+    """Each of the ways in which vLLM has been seen to give a stream up can be chosen."""
+    engine = start(ABORT_STYLE=style, INTER_TOKEN_SECONDS="0.05").serving()  # noqa: S106 - a time
+    with engine.connect() as connection:
+        body = b'{"messages":[{"role":"user","content":"x"}],"max_tokens":200,"stream":true}'
+        head = f"Host: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        connection.sendall(f"POST /v1/chat/completions HTTP/1.1\r\n{head}".encode() + body)
+        engine.wait_for(lambda: engine.sample("vllm:generation_tokens_total") > 1)
+        engine.process.send_signal(signal.SIGTERM)
+        got = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert got.endswith(tail)
+    assert (b'"finish_reason":"abort"' in got) == (style == "abort")
+    assert (b'data: {"error"' in got) == (style == "error")
+    assert engine.process.wait(5) == 0
+
+
+def test_silent_abort(start: Callable[..., Engine]) -> None:
+    """With ABORT_STYLE=silence nothing more comes, and the process stays until its client leaves."""
+    engine = start(ABORT_STYLE="silence").serving()
+    with engine.connect() as connection:
+        body = b'{"messages":[{"role":"user","content":"x"}],"max_tokens":250,"stream":true}'
+        head = f"Host: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        connection.sendall(f"POST /v1/chat/completions HTTP/1.1\r\n{head}".encode() + body)
+        engine.wait_for(lambda: engine.sample("vllm:generation_tokens_total") > 1)
+        engine.process.send_signal(signal.SIGTERM)
+        engine.wait_for(lambda: engine.status("/health") is None)
+        got = until_silent(connection)
+        assert b"[DONE]" not in got
+        assert engine.process.poll() is None
+    assert engine.process.wait(5) == 0
+
+
+def test_port_that_is_taken(start: Callable[..., Engine]) -> None:
+    """A port that is taken ends the process with code 1 and one line that names it."""
+    first = start().serving()
+    second = start("--port", str(first.port))
+    printed, _ = second.process.communicate(timeout=10)
+    assert second.process.returncode == 1
+    assert "address already in use" in printed
+    assert "Traceback" not in printed
+
+
+def test_bad_environment_is_listed(start: Callable[..., Engine]) -> None:
+    """Every variable that cannot be used is named with its value and what to write; the exit code is 2."""
+    engine = start(TTFT_SECONDS="soon", SEED="-1", STARTUP_MODE="open", FAULTS="boom", TIMING_SPREAD="2")
+    printed, _ = engine.process.communicate(timeout=10)
+    assert engine.process.returncode == 2
+    assert "TTFT_SECONDS='soon': write seconds >= 0, e.g. 0.25" in printed
+    assert "SEED='-1': write a whole number >= 0" in printed
+    assert "STARTUP_MODE='open': write one of 503, closed" in printed
+    assert "FAULTS='boom': fault 'boom' does not exist" in printed
+    assert "TIMING_SPREAD='2': write a fraction from 0 to 1" in printed
+    assert "Traceback" not in printed
