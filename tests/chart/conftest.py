@@ -48,9 +48,7 @@ def render(tmp_path: Path) -> Render:
         values: Mapping[str, object], /, *, release: str = "mock", options: tuple[str, ...] = ()
     ) -> rendering.Release:
         base = tmp_path / "base.yaml"
-        base.write_text(
-            as_yaml({"image": {"repository": "registry.example.com/team/engine", "digest": DIGEST}})
-        )
+        base.write_text(as_yaml({"image": {"repository": "registry.example.com/team/engine", "digest": DIGEST}}))
         own = tmp_path / "own.yaml"
         own.write_text(as_yaml(values))
         return rendering.parse(rendering.render([base, own], release=release, options=options))

@@ -29,9 +29,7 @@ def prepare(folder: Path) -> None:
     """Write the strict schemas of every version to ``folder``, whose path they then contain."""
     spec = importlib.util.find_spec("kubernetes_validate")
     if spec is None or not spec.submodule_search_locations:
-        raise SystemExit(
-            "the package kubernetes-validate is not installed; ./just makes the environment that has it"
-        )
+        raise SystemExit("the package kubernetes-validate is not installed; ./just makes the environment that has it")
     package = Path(spec.submodule_search_locations[0]) / "kubernetes-json-schema"
     for version in VERSIONS:
         source = package / f"v{version}-local-strict"

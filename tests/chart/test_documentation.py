@@ -107,9 +107,7 @@ def test_readme_table_is_the_schema() -> None:
         if "default" in node
     ]
     readme = (CHART / "README.md").read_text(encoding="utf-8")
-    table = re.search(
-        r"^\| key \| default \| meaning \|\n\| --- \| --- \| --- \|\n((?:\|.*\n)+)", readme, re.MULTILINE
-    )
+    table = re.search(r"^\| key \| default \| meaning \|\n\| --- \| --- \| --- \|\n((?:\|.*\n)+)", readme, re.MULTILINE)
     assert table
     assert table[1].splitlines() == rows
 

@@ -41,9 +41,7 @@ def test_example_renders_to_its_golden_manifest(file: Path, request: pytest.Fixt
     if request.config.getoption("--update-golden"):
         golden.write_text(rendered, encoding="utf-8")
     wanted = golden.read_text(encoding="utf-8") if golden.exists() else ""
-    difference = difflib.unified_diff(
-        wanted.splitlines(), rendered.splitlines(), "golden", "rendered", lineterm=""
-    )
+    difference = difflib.unified_diff(wanted.splitlines(), rendered.splitlines(), "golden", "rendered", lineterm="")
     assert rendered == wanted, "\n".join(
         [*difference, "if this is meant: pytest tests/chart/test_golden.py --update-golden"]
     )

@@ -36,9 +36,7 @@ def _kubeconform(version: str, location: str, manifests: Path) -> subprocess.Com
         location,
         manifests,
     ]
-    return subprocess.run(
-        [str(word) for word in command], capture_output=True, text=True, check=False, timeout=60
-    )
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, timeout=60)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -53,6 +53,11 @@ the key, its value, why it cannot work and what to write.
 {{- if hasKey $engine.env "MODEL_NAME" -}}
   {{- $problems = append $problems (printf "engine.env.MODEL_NAME is %s, but the chart sets MODEL_NAME to model.name (%q): remove it from engine.env and set model.name" (toJson $engine.env.MODEL_NAME) .model.name) -}}
 {{- end -}}
+{{- range $name, $value := $engine.env -}}
+  {{- if and (not (or (kindIs "string" $value) (kindIs "bool" $value) (kindIs "map" $value))) (contains "e" (toJson $value)) -}}
+    {{- $problems = append $problems (printf "engine.env.%s is %s, a number that cannot be told from another way to write it: put it in quotes as the engine should get it" $name (toJson $value)) -}}
+  {{- end -}}
+{{- end -}}
 {{- range $name := list "true" "false" "null" -}}
   {{- if hasKey $engine.env $name -}}
     {{- $problems = append $problems (printf "engine.env holds the name %q, which is what YAML reads when a name like N, NO or OFF is not quoted: write the name in quotes" $name) -}}

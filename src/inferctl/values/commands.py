@@ -40,9 +40,7 @@ Exit codes: 0 the file is good, 1 it has problems, 2 it could not be checked.
 
 @app.command("init", epilog=_INIT_EXAMPLES)
 def init(
-    file: Annotated[
-        Path, typer.Argument(help="Where to write it; - for standard output.", show_default=False)
-    ],
+    file: Annotated[Path, typer.Argument(help="Where to write it; - for standard output.", show_default=False)],
     *,
     model: Annotated[str, typer.Option(help="The model's name, as clients ask for it.")],
     image: Annotated[str, typer.Option(help="The engine's image, as repository@sha256:...")] = "",
@@ -56,9 +54,7 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:
     """Write a short values file with a reason at each line."""
-    text = starter.values_file(
-        starter.Wish(model, image, gpus, replicas, load_timeout, longest_answer, spare_gpu)
-    )
+    text = starter.values_file(starter.Wish(model, image, gpus, replicas, load_timeout, longest_answer, spare_gpu))
     if str(file) == "-":
         typer.echo(text, nl=False)
         return

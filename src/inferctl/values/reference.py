@@ -44,9 +44,7 @@ def hint(path: Sequence[str]) -> str:
         node = at(path[:length])
         if node and "examples" in node:
             place = dotted(path[:length])
-            shown = " or ".join(
-                f"{place}: {json.dumps(value, ensure_ascii=False)}" for value in node["examples"]
-            )
+            shown = " or ".join(f"{place}: {json.dumps(value, ensure_ascii=False)}" for value in node["examples"])
             return f"{node['description']} For example {shown}"
     return ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,16 +14,17 @@ from inferctl.errors import EnvironmentProblem, InferctlError
 from inferctl.paths import CHART, tool
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 #: Kubernetes objects are read as what YAML gives; their shape is the API server's business.
 KubernetesObject = dict[str, Any]
 
+_REFERENCE = re.compile(r"\$\$|\$\(([^)]*)\)")
 _DEADLINE = 60  # seconds; a rendering takes about 0.1
 
 
-class ChartRefusal(InferctlError):  # noqa: N818 - named for what happened, as the others are
+class ChartRefusal(InferctlError):
     """Helm did not render the chart with these values; the message is Helm's own."""
 
     exit_code = 1
@@ -63,12 +65,17 @@ class Release:
     @property
     def argv(self) -> list[str]:
         """The engine's arguments as the kubelet passes them on."""
-        return [_as_expanded(argument) for argument in self.engine.get("args", [])]
+        variables = {item["name"]: f"<{item['name']}>" for item in self.engine["env"]} | self.environment
+        return [_expanded(argument, variables) for argument in self.engine.get("args", [])]
 
     @property
     def environment(self) -> dict[str, str]:
         """The engine's variables that have a value in the Deployment, as the kubelet passes them on."""
-        return {item["name"]: _as_expanded(item["value"]) for item in self.engine["env"] if "value" in item}
+        variables: dict[str, str] = {}
+        for item in self.engine["env"]:
+            if "valueFrom" not in item:  # the API server leaves an empty value out
+                variables[item["name"]] = _expanded(item.get("value", ""), variables)
+        return variables
 
 
 def render(
@@ -110,9 +117,7 @@ def render(
             env={**os.environ, "GOGC": "off"},
         )
     except FileNotFoundError as error:
-        raise EnvironmentProblem(
-            "helm is not installed; run ./just tools to build what this project uses"
-        ) from error
+        raise EnvironmentProblem("helm is not installed; run ./just tools to build what this project uses") from error
     except subprocess.TimeoutExpired as error:
         raise EnvironmentProblem(
             f"helm has not rendered the chart after {_DEADLINE} s; is the machine busy?"
@@ -127,6 +132,9 @@ def parse(manifests: str) -> Release:
     return Release(tuple(item for item in yaml.load_all(manifests, Loader=yaml.CSafeLoader) if item))
 
 
-def _as_expanded(text: str) -> str:
-    """What the kubelet makes of a text in which every $ is doubled."""
-    return text.replace("$$", "$")
+def _expanded(text: str, variables: Mapping[str, str]) -> str:
+    """What the kubelet makes of a text: $(NAME) is the variable if there is one, and $$ is $.
+
+    See https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/
+    """
+    return _REFERENCE.sub(lambda found: "$" if found[0] == "$$" else variables.get(found[1], found[0]), text)

@@ -66,10 +66,7 @@ def describe(release: Release, *, namespace: str) -> Behaviour:
         load_seconds=startup["failureThreshold"] * startup["periodSeconds"],
         rollout_deadline_seconds=spec["progressDeadlineSeconds"],
         grace_seconds=release.pod["terminationGracePeriodSeconds"],
-        pre_stop_seconds=release.engine.get("lifecycle", {})
-        .get("preStop", {})
-        .get("sleep", {})
-        .get("seconds", 0),
+        pre_stop_seconds=release.engine.get("lifecycle", {}).get("preStop", {}).get("sleep", {}).get("seconds", 0),
         stream_seconds=_stream_seconds(release.argv),
         most_pods=count + strategy["maxSurge"],
         least_ready=max(0, count - strategy["maxUnavailable"]),

@@ -68,12 +68,13 @@ def read(file: Path) -> Source:
         raise UsageError(f"{file}: byte {error.start} is not UTF-8; save the file as UTF-8 text") from error
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.composer.ComposerError as error:
+        said = " ".join(filter(None, (error.context, error.problem)))
+        raise UsageError(f"{file}: {said}; keep one document and only anchors that exist") from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "somewhere"
-        raise UsageError(
-            f"{file}: {where}: {error.problem}; a value with ': ' or '#' in it needs quotes"
-        ) from error
+        raise UsageError(f"{file}: {where}: {error.problem}; a value with ': ' or '#' in it needs quotes") from error
     except yaml.reader.ReaderError as error:
         raise UsageError(
             f"{file}: character {error.position} cannot stand in YAML; write it as an escape in quotes"

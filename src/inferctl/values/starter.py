@@ -99,9 +99,7 @@ def _image(image: str) -> tuple[str, str]:
         return "", ""
     match = _IMAGE.match(image)
     if not match:
-        raise UsageError(
-            f"--image {image}: write it as repository@sha256:<64 hex digits>, as the registry shows it"
-        )
+        raise UsageError(f"--image {image}: write it as repository@sha256:<64 hex digits>, as the registry shows it")
     return match["repository"], match["digest"]
 
 

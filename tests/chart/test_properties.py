@@ -1,0 +1,103 @@
+"""The chart never lies: whatever file it is given, it refuses by name or does exactly what the file says."""
+
+from __future__ import annotations
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from inferctl.paths import CHART
+from tests.chart.judge import ApiServer, Judge
+from tests.chart.strategies import releases, values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+#: Files in one example: they are judged at the same time, and the API server is not kept waiting for Helm.
+_AT_ONCE = 4
+
+
+@pytest.fixture(scope="module")
+def judge(api_server: Path) -> Iterator[Judge]:
+    """A judge with an API server of its own."""
+    server = ApiServer(api_server)
+    yield Judge(server)
+    server.close()
+
+
+@pytest.mark.cluster
+def test_every_file_is_refused_by_name_or_obeyed_to_the_letter(judge: Judge, request: pytest.FixtureRequest) -> None:
+    """Random files, hostile ones among them; the smallest that fails is printed."""
+    files: int = request.config.getoption("--chart-files")
+    batches = st.lists(st.tuples(values(), releases()), min_size=_AT_ONCE, max_size=_AT_ONCE)
+
+    @settings(
+        max_examples=max(1, files // _AT_ONCE),
+        deadline=None,
+        print_blob=True,
+        report_multiple_bugs=False,
+        phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
+        suppress_health_check=[
+            HealthCheck.too_slow,
+            HealthCheck.data_too_large,
+            HealthCheck.large_base_example,
+        ],
+    )
+    @given(batches)
+    def try_files(batch: list[tuple[dict[str, Any], str]]) -> None:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            for done in [pool.submit(judge.judge, content, release) for content, release in batch]:
+                done.result()
+
+    try_files()
+    tried = judge.counts.total()
+    print(f"\n{tried} files: {dict(judge.counts)}")
+    assert tried >= files, "fewer files than asked for"
+    # Either share near zero would mean that the test looks at half of the promise only.
+    assert judge.counts["accepted"] >= 0.4 * tried
+    assert judge.counts["refused"] >= 0.05 * tried
+
+
+#: Ways to break the chart: the template, what stands in it, what takes its place, and a file that shows it.
+_BREAKS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
+    "the kubelet expands": ("_yaml.tpl", '| replace "$" "$$"', "", {"engine": {"args": ["$(MODEL_NAME)"]}}),
+    "numbers become floats": (
+        "_yaml.tpl",
+        "{{- toJson . -}}{{- end -}}\n{{- end }}\n\n{{/* The same, quoted",
+        "{{- . -}}{{- end -}}\n{{- end }}\n\n{{/* The same, quoted",
+        {"engine": {"env": {"BIG": 1048576}}},
+    ),
+    "Helm deletes words": ("_yaml.tpl", ' | replace "<" "\\\\x3c"', "", {"engine": {"args": ["a<no value>b"]}}),
+    "a line separator folds": ("_yaml.tpl", 'printf "%+q" .', "toJson .", {"engine": {"args": ["a\x85b"]}}),
+    "a rule is gone": ("_validation.tpl", "le $grace $preStop", "lt $grace 0", {"rollout": {"preStopSeconds": 91}}),
+    "root is let in": ("_defaults.tpl", "runAsNonRoot: true", "runAsNonRoot: false", {"securityContext": None}),
+    "a key is misnamed": ("deployment.yaml", "enableServiceLinks", "enableServiceLink", {}),
+    "a 0 is taken for nothing": (
+        "deployment.yaml",
+        "replicas: {{ int64 $values.replicaCount }}",
+        "{{- with $values.replicaCount }}\n  replicas: {{ . }}{{ end }}",
+        {"replicaCount": 0},
+    ),
+}
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("name", _BREAKS)
+def test_the_judge_finds_a_chart_that(name: str, judge: Judge, tmp_path: Path) -> None:
+    """The control: each of these breaks lies in one file, and the judge sees it."""
+    template, whole, broken, content = _BREAKS[name]
+    content = {"image": {"repository": "a", "digest": "sha256:" + "0" * 64}, **content}
+    chart = tmp_path / "inference-service"
+    shutil.copytree(CHART, chart)
+    Judge(judge.server, chart).judge(content, "mock") if name != "a rule is gone" else None
+    file = chart / "templates" / template
+    text = file.read_text(encoding="utf-8")
+    assert whole in text
+    file.write_text(text.replace(whole, broken), encoding="utf-8")
+    with pytest.raises(AssertionError):
+        Judge(judge.server, chart).judge(content, "mock")

@@ -1,0 +1,193 @@
+"""``inferctl values``: what an app team sees before anything is installed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from inferctl.errors import UsageError
+from inferctl.values.commands import app
+from inferctl.values.starter import Wish, values_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from typer.testing import Result
+
+DIGEST = "sha256:" + "0" * 64
+IMAGE = f"image: {{repository: a, digest: '{DIGEST}'}}\n"
+
+
+def _invoke(*words: object) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def _check(tmp_path: Path, text: str, *options: str) -> Result:
+    file = tmp_path / "values.yaml"
+    file.write_text(text, encoding="utf-8")
+    return _invoke("check", file, *options)
+
+
+def test_init_writes_what_check_accepts(tmp_path: Path) -> None:
+    """A file that was begun with an image is good as it is."""
+    file = tmp_path / "values.yaml"
+    begun = _invoke("init", file, "--model", "org/model-8b", "--image", f"a/b@{DIGEST}", "--longest-answer", 300)
+    assert (begun.exit_code, begun.output) == (0, f"wrote {file}\n")
+    checked = _invoke("check", file, "--json")
+    assert checked.exit_code == 0
+    found = json.loads(checked.output)
+    assert found["good"]
+    assert found["behaviour"]["stream_seconds"] == 300
+    assert found["behaviour"]["model"] == "org/model-8b"
+
+
+def test_init_without_an_image_says_what_is_missing(tmp_path: Path) -> None:
+    """The file is written, both commands name what is to be filled in."""
+    file = tmp_path / "values.yaml"
+    assert "image.digest are still to be filled in" in _invoke("init", file, "--model", "m").output
+    checked = _invoke("check", file)
+    assert checked.exit_code == 1
+    assert "image.digest is required (sha256:...)" in checked.output
+
+
+def test_init_replaces_nothing_unasked(tmp_path: Path) -> None:
+    """A file that is there stays, and the message says how to replace it."""
+    file = tmp_path / "values.yaml"
+    file.write_text("mine")
+    refused = _invoke("init", file, "--model", "m")
+    assert isinstance(refused.exception, UsageError)
+    assert "--force" in str(refused.exception)
+    assert file.read_text() == "mine"
+    assert _invoke("init", file, "--model", "m", "--force").exit_code == 0
+
+
+@pytest.mark.parametrize("model", ["a: b", "# c", "{{x}}", "0123", "é\u2028", "null", 'q"', "x" * 300, "on"])
+def test_init_writes_any_model_name_as_it_is(model: str) -> None:
+    """The name is read back from the file unchanged."""
+    read = yaml.safe_load(values_file(Wish(model, gpus=0)))
+    assert read["model"]["name"] == model
+    assert read["engine"]["args"] == [model]
+
+
+def test_init_refuses_an_image_without_a_digest() -> None:
+    """A tag is refused with the form that is wanted."""
+    with pytest.raises(UsageError, match=r"--image a:v1: write it as repository@sha256"):
+        values_file(Wish("m", image="a:v1"))
+
+
+def test_check_names_key_value_and_fix_of_every_problem(tmp_path: Path) -> None:
+    """The schema's terse words are completed from its descriptions."""
+    checked = _check(tmp_path, IMAGE + "rolout: {}\nengine: {args: [8192], loadTimeoutSeconds: '600'}\n", "--json")
+    assert checked.exit_code == 1
+    problems = {problem["key"]: problem for problem in json.loads(checked.output)["problems"]}
+    assert problems["rolout"]["fix"] == "is rollout meant?"
+    assert problems["engine.args[0]"]["message"] == "is 8192: got number, want string"
+    assert '"8192"' in problems["engine.args[0]"]["fix"]
+    assert problems["engine.loadTimeoutSeconds"]["message"] == 'is "600": got string, want integer'
+    assert "engine.loadTimeoutSeconds: 1800" in problems["engine.loadTimeoutSeconds"]["fix"]
+
+
+def test_check_passes_the_rules_between_keys_on(tmp_path: Path) -> None:
+    """What the chart's templates refuse is said with its key."""
+    checked = _check(tmp_path, IMAGE + "rollout: {terminationGracePeriodSeconds: 5}\n", "--json")
+    (problem,) = json.loads(checked.output)["problems"]
+    assert problem["key"] == "rollout.terminationGracePeriodSeconds"
+    assert "is not above rollout.preStopSeconds (10)" in problem["message"]
+
+
+@pytest.mark.parametrize(
+    ("written", "read"), [("0123", "83"), ("on", "true"), ("1.10", "1.1"), ("1_000", "1000"), ("1e3", "1000")]
+)
+def test_check_finds_words_that_yaml_misreads(tmp_path: Path, written: str, read: str) -> None:
+    """No chart can see this: an unquoted word arrives as another one."""
+    checked = _check(tmp_path, f"{IMAGE}engine:\n  env:\n    PIN: {written}\n", "--json")
+    assert checked.exit_code == 1
+    (problem,) = json.loads(checked.output)["problems"]
+    assert problem == {
+        "key": "engine.env.PIN",
+        "message": f"is written {written}, but YAML makes it {read}",
+        "fix": f'put it in quotes: "{written}"',
+        "line": 4,
+    }
+
+
+def test_check_finds_a_key_that_stands_twice(tmp_path: Path) -> None:
+    """Helm would take the last in silence."""
+    checked = _check(tmp_path, IMAGE + "replicaCount: 1\nreplicaCount: 2\n")
+    assert checked.exit_code == 1
+    assert "values.yaml:3: replicaCount: stands twice" in checked.output
+
+
+def test_check_says_what_the_service_will_do(tmp_path: Path) -> None:
+    """Load, drain, pods in a rollout and address, in words."""
+    text = IMAGE + "replicaCount: 3\nengine: {loadTimeoutSeconds: 900}\n"
+    checked = _check(tmp_path, text, "--release", "chat", "--namespace", "search")
+    assert checked.exit_code == 0
+    for said in (
+        "http://chat-inference-service.search:8000",
+        "up to 900 s; a pod that takes longer is restarted",
+        "up to 90 s a pod: 10 s sleep, 75 s for streams that have begun",
+        "at most 4 pod(s), at least 3 ready",
+        "evicts a pod only while 1 other(s) are ready",
+    ):
+        assert said in checked.output
+
+
+@pytest.mark.parametrize(
+    ("values", "remark"),
+    [
+        ("", "replicaCount is 1"),
+        ("", "names no accelerator"),
+        ("replicaCount: 0\n", "nothing serves"),
+        ("rollout: {maxSurge: 0}\n", "every rollout has an outage"),
+        ("rollout: {preStopSeconds: 0, terminationGracePeriodSeconds: 5}\n", "0 s to finish its streams"),
+        ("engine: {args: [--shutdown-timeout=500]}\n", "gives streams 500 s, but the engine is killed 80 s after"),
+        ("engine: {shutdownTimeoutFlag: ''}\n", "nobody tells the engine"),
+        ("", "engine.env.HOME is not set"),
+        ("", "engine.args is empty"),
+    ],
+)
+def test_check_points_at_what_may_not_be_meant(tmp_path: Path, values: str, remark: str) -> None:
+    """A good file can still surprise its author."""
+    checked = _check(tmp_path, IMAGE + values)
+    assert checked.exit_code == 0
+    assert remark in checked.output
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"a: b: c\n", "line 1, column 5: mapping values are not allowed here"),
+        (b"- a\n", "holds no keys"),
+        (b"\xff", "byte 0 is not UTF-8"),
+        (b"a: \x01\n", "character 3 cannot stand in YAML"),
+        (b"a: 1\n---\nb: 2\n", "expected a single document"),
+    ],
+)
+def test_check_refuses_what_is_no_values_file(tmp_path: Path, content: bytes, said: str) -> None:
+    """One message with the place, no traceback of YAML's."""
+    file = tmp_path / "values.yaml"
+    file.write_bytes(content)
+    refused = _invoke("check", file)
+    assert isinstance(refused.exception, UsageError)
+    assert said in str(refused.exception)
+
+
+def test_check_refuses_a_file_that_is_not_there(tmp_path: Path) -> None:
+    """The message names the file."""
+    refused = _invoke("check", tmp_path / "none.yaml")
+    assert isinstance(refused.exception, UsageError)
+    assert "none.yaml: No such file or directory" in str(refused.exception)
+
+
+def test_check_takes_an_empty_file_for_no_values(tmp_path: Path) -> None:
+    """Then only what is required is missing."""
+    checked = _check(tmp_path, "", "--json")
+    assert {problem["key"] for problem in json.loads(checked.output)["problems"]} == {
+        "image.digest",
+        "image.repository",
+    }
