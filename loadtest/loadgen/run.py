@@ -29,7 +29,8 @@ class Run:
         self._journal = journal
         self._sender = Sender(settings, journal)
         self._lag = LagMonitor()
-        self._stopping = asyncio.Event()
+        self._stopping = asyncio.Event()  # the duration is over, or we were told to stop
+        self._told_to_stop = asyncio.Event()
         self._over = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._problem: BaseException | None = None
@@ -39,8 +40,9 @@ class Run:
 
     def stop(self) -> None:
         """Sends nothing new; a second call does not wait for open streams either."""
-        if self._stopping.is_set():
+        if self._told_to_stop.is_set():
             self._over.set()
+        self._told_to_stop.set()
         self._stopping.set()
 
     async def execute(self) -> Summary:
@@ -101,13 +103,15 @@ class Run:
         schedule = offsets(settings.arrival, settings.rate, burst_size=settings.burst_size, seed=settings.seed)
         for offset in schedule:
             due = self._started + offset
-            if offset >= settings.duration_seconds or await self._wait(self._stopping, due - time.monotonic()):
+            if offset >= settings.duration_seconds:
+                return
+            if await self._wait(self._told_to_stop, due - time.monotonic()):
                 self._dropped += self._missed(offset, schedule)
                 return
             self._spawn(self._arrive(due))
 
     def _missed(self, offset: float, schedule: Iterator[float]) -> int:
-        """Counts arrivals that were due before the run stopped and were not sent any more."""
+        """Counts arrivals that were due before we were told to stop and were not sent any more."""
         end = min(self._settings.duration_seconds, time.monotonic() - self._started)
         missed = 0
         while offset < end:
@@ -116,10 +120,14 @@ class Run:
         return missed
 
     async def _arrive(self, due: float) -> None:
-        """One arrival of the open loop; waiting for a place among those in flight is schedule delay."""
+        """One arrival of the open loop; waiting for a place among those in flight is schedule delay.
+
+        An arrival that finds no place before the run stops is dropped; one that is merely late is sent.
+        """
+        must_wait = self._in_flight.locked()
         try:
             async with self._in_flight:
-                if not self._stopping.is_set():
+                if not (must_wait and self._stopping.is_set()):
                     await self._sender.send(due)
                     return
         except asyncio.CancelledError:
