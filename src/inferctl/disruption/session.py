@@ -37,6 +37,12 @@ _OWNER = {"app.kubernetes.io/managed-by": "inferctl"}
 _AT_RISK_SECONDS = 90.0
 _END_SECONDS = 120.0
 _PORT, _MODEL = 8000, "mock/mock-8b"
+#: Loads fast, so that a run takes a minute; its answers may be long.
+_VALUES: dict[str, Any] = {
+    "engine": {"env": {"STARTUP_DELAY_SECONDS": 2, "ANSWER_TOKENS": 4096}},
+    "probes": {"periodSeconds": 2},
+    "resources": {"requests": {"cpu": "200m"}},
+}
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,8 @@ class Session:
         progress: Progress,
         nodes_allowed: str = "",
         observe: Callable[[Recorder], Callable[[], None]] | None = None,
+        release: Release | None = None,
+        base: Mapping[str, Any] | None = None,
     ) -> None:
         """Take a cluster.
 
@@ -78,6 +86,8 @@ class Session:
             progress: told of each step.
             nodes_allowed: the context on whose nodes scenarios may act; an embedded cluster needs no such word.
             observe: is given each run's recorder, and returns what to call when the run has ended.
+            release: a release that exists; by default one of the session's own, in its own namespace.
+            base: the values that every run lays its own over; by default those of the mock engine.
         """
         self.target = target
         self._repository, self._digest = repository, digest
@@ -85,7 +95,9 @@ class Session:
         self._nodes = Nodes.of(target)
         self._nodes_allowed = nodes_allowed
         self._observe = observe
-        self.release = Release(target, "model", NAMESPACE)
+        self._own_namespace = release is None
+        self.release = release or Release(target, "model", NAMESPACE)
+        self._base = base
         self._watch: Watch | None = None
 
     def refusal(self, scenario: type[Scenario]) -> str:
@@ -105,30 +117,16 @@ class Session:
         Raises:
             UsageError: there is one of this name that is not ours.
         """
-        manifest = {
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {
-                "name": NAMESPACE,
-                "labels": {**_OWNER, "pod-security.kubernetes.io/enforce": "restricted"},
-            },
-        }
-        found = self._kubectl("get", "namespace", NAMESPACE, "--ignore-not-found", "-o", "json")
-        if found.strip():
-            labels = json.loads(found)["metadata"].get("labels", {})
-            if not _OWNER.items() <= labels.items():
-                raise UsageError(
-                    f"namespace {NAMESPACE!r} exists and is not inferctl's; remove it, or label it: "
-                    f"kubectl label namespace {NAMESPACE} app.kubernetes.io/managed-by=inferctl"
-                )
-        else:
-            self._kubectl("create", "--filename=-", stdin=json.dumps(manifest))
+        if self._own_namespace:
+            self._make_namespace()
         self.release.recover()
         if self._watch is None:
             self._watch = Watch(self.release)
 
     def close(self) -> None:
-        """Remove the namespace and what is in it."""
+        """Remove the session's own namespace and what is in it."""
+        if not self._own_namespace:
+            return
         with suppress(CommandFailed):
             self._kubectl("delete", "namespace", NAMESPACE, "--ignore-not-found", "--wait=false")
 
@@ -257,21 +255,36 @@ class Session:
         digest = self._digest
         if control and control.swallow_sigterm:
             digest = variants.swallowing_sigterm(self.target, self._name, digest)
-        base: dict[str, Any] = {
-            "image": {"repository": self._repository, "digest": digest},
-            "replicaCount": 2,
-            # Short, so that a run takes a minute; the answers may be long.
-            "engine": {"env": {"STARTUP_DELAY_SECONDS": 2, "ANSWER_TOKENS": 4096}},
-            "probes": {"periodSeconds": 2},
-        }
+        image = {"image": {"repository": self._repository, "digest": digest}, "replicaCount": 2}
+        values = merged(_VALUES if self._base is None else self._base, image)
         changes: list[Mapping[str, Any]] = [kind.values, control.values if control else {}]
         for change in changes:
-            base = merged(base, change)
-        return base
+            values = merged(values, change)
+        return values
 
     @property
     def _name(self) -> str:
         return self._repository.rpartition("/")[2]
+
+    def _make_namespace(self) -> None:
+        manifest = {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {
+                "name": NAMESPACE,
+                "labels": {**_OWNER, "pod-security.kubernetes.io/enforce": "restricted"},
+            },
+        }
+        found = self._kubectl("get", "namespace", NAMESPACE, "--ignore-not-found", "-o", "json")
+        if found.strip():
+            labels = json.loads(found)["metadata"].get("labels", {})
+            if not _OWNER.items() <= labels.items():
+                raise UsageError(
+                    f"namespace {NAMESPACE!r} exists and is not inferctl's; remove it, or label it: "
+                    f"kubectl label namespace {NAMESPACE} app.kubernetes.io/managed-by=inferctl"
+                )
+        else:
+            self._kubectl("create", "--filename=-", stdin=json.dumps(manifest))
 
     def _environment(self) -> dict[str, str]:
         version = json.loads(self._kubectl("version", "-o", "json")).get("serverVersion", {}).get("gitVersion", "")

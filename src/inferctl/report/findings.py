@@ -50,8 +50,8 @@ class Findings:
         aimed_at: pods that the disruption was aimed at.
         struck: when each struck pod was struck, Unix seconds.
         retired: those of them that were told to stop.
-        restored_after: seconds from the disruption to the end of the last failed request that was sent after it;
-            None if none was.
+        restored_after: seconds from the disruption to the end of the last later request that was refused or cut;
+            None if there is none.
         overloaded: loads whose own delays were too large for their word to count.
     """
 
@@ -96,7 +96,7 @@ def find(state: State) -> Findings:
             found.ok += 1
         else:
             found.lost.setdefault(how, []).append(request)
-            if request.sent is None or request.sent >= began:
+            if how != KEPT and (request.sent is None or request.sent >= began):
                 last_failure = max(last_failure or request.end, request.end)
         if request.first_token is not None and request.end >= found.struck.get(request.pod, math.inf):
             found.at_risk.append(request)

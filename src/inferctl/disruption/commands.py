@@ -1,0 +1,237 @@
+"""The commands ``test``, ``rollout-test``, ``drain-test`` and ``report``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from inferctl.cluster.backend import choose
+from inferctl.console import Progress
+from inferctl.disruption.catalog import SCENARIOS, chosen
+from inferctl.disruption.drain_test import drain_test
+from inferctl.disruption.rollout_test import rollout_test
+from inferctl.disruption.session import Session
+from inferctl.disruption.verdict import Outcome, Promise
+from inferctl.errors import InferctlError, UsageError
+from inferctl.images import engine
+from inferctl.report import html, live
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from inferctl.cluster.target import Target
+    from inferctl.disruption.scenario import Control, Scenario
+    from inferctl.disruption.session import Result
+    from inferctl.report.recorder import Recorder
+
+_EXIT = {Outcome.PROVEN: 0, Outcome.LOSS: 1, Outcome.NOT_MEASURED: 2}
+
+Backend = Annotated[str, typer.Option(help="embedded, kind or existing; by default what fits this machine.")]
+Cluster = Annotated[str, typer.Option(help="The cluster's name; by default 'inference'.")]
+OnlyControl = Annotated[bool, typer.Option("--control", help="Take the protection away: the run must lose requests.")]
+AllowNodes = Annotated[
+    str, typer.Option(help="The context on whose nodes scenarios may act; not needed for an embedded cluster.")
+]
+ReleaseName = Annotated[str, typer.Option(help="A release in the namespace 'default'.")]
+
+
+def run_scenarios(  # noqa: PLR0917 - the options of a command line, which typer passes by name
+    name: Annotated[str, typer.Argument(help="A scenario, 'quick' (what CI runs) or 'all'.")] = "",
+    list_: Annotated[bool, typer.Option("--list", help="List the scenarios and what they promise.")] = False,
+    with_controls: Annotated[
+        bool, typer.Option("--with-controls", help="Run the controls too, which must lose requests.")
+    ] = False,
+    control: OnlyControl = False,
+    backend: Backend = "",
+    cluster: Cluster = "",
+    image: Annotated[
+        str, typer.Option(help="The engine's image by digest, as nodes pull it; by default the mock engine is built.")
+    ] = "",
+    allow_nodes: AllowNodes = "",
+    repeat: Annotated[int, typer.Option(min=1, help="Run everything so many times.")] = 1,
+) -> None:
+    """Disrupt a release under load and say what was lost; exit code 0 proven, 1 loss, 2 not measured.
+
+    Examples: inferctl test --list; inferctl test rollout; inferctl test quick --with-controls;
+    inferctl test drain --control; inferctl test drain --backend existing --allow-nodes my-context
+    """
+    if list_ or not name:
+        _list()
+        return
+    progress = Progress()
+    runs = _plan(name, with_controls=with_controls, only_control=control)
+    target = choose(backend, cluster).up(progress)
+    session = _session(target, image, allow_nodes, progress)
+    _refuse_early(session, runs, name)
+    results: list[Result] = []
+    session.prepare()
+    try:
+        for _ in range(repeat):
+            for scenario, one in runs:
+                if name in {"all", "quick"} and (reason := session.refusal(scenario)):
+                    progress.say(f"{scenario.name} left out: {reason}")
+                    continue
+                results.append(_run(session, scenario, one, progress))
+    finally:
+        session.close()
+    raise typer.Exit(_conclude(results))
+
+
+def run_rollout_test(  # noqa: PLR0917 - as above
+    release: ReleaseName = "mock",
+    seconds: Annotated[float, typer.Option(min=20, help="How long load runs.")] = 150,
+    streams: Annotated[int, typer.Option(min=1, help="How many streams at once.")] = 4,
+    control: OnlyControl = False,
+    backend: Backend = "",
+    cluster: Cluster = "",
+) -> None:
+    """Replace every pod of a deployed release while load runs for a fixed time, and say what was lost.
+
+    Examples: inferctl rollout-test; inferctl rollout-test --control --seconds 60
+    """
+    progress = Progress()
+    target = choose(backend, cluster).target()
+    verdict = rollout_test(
+        target, release=release, seconds=seconds, streams=streams, control=control, progress=progress
+    )
+    print(verdict.line, flush=True)
+    raise typer.Exit(verdict.exit_code)
+
+
+def run_drain_test(
+    release: ReleaseName = "mock",
+    control: OnlyControl = False,
+    backend: Backend = "",
+    cluster: Cluster = "",
+    allow_nodes: AllowNodes = "",
+) -> None:
+    """Drain the node of a deployed release's first pod under load, with two replicas, and say what was lost.
+
+    Example: inferctl drain-test --control
+    """
+    progress = Progress()
+    target = choose(backend, cluster).target()
+    result = drain_test(
+        target, release=release, control=control, nodes_allowed=allow_nodes, progress=progress, observe=_live()
+    )
+    _tell(result, progress)
+    raise typer.Exit(result.verdict.exit_code)
+
+
+def draw_report(
+    timeline: Annotated[Path, typer.Argument(help="A run's timeline.jsonl.")],
+    page: Annotated[Path, typer.Argument(help="The HTML file to write.")],
+) -> None:
+    """Draw a run's report again from its timeline.
+
+    Example: inferctl report runs/20260101-120000-drain/timeline.jsonl drain.html
+    """
+    html.write(timeline, page)
+    print(page)
+
+
+def _plan(name: str, *, with_controls: bool, only_control: bool) -> list[tuple[type[Scenario], Control | None]]:
+    plan: list[tuple[type[Scenario], Control | None]] = []
+    for scenario in chosen(name):
+        # In the quick set one control per scenario shows that loss is found; `all` runs every one.
+        controls = scenario.controls[:1] if name == "quick" or only_control else scenario.controls
+        if not only_control:
+            plan.append((scenario, None))
+        elif not controls:
+            raise UsageError(f"scenario {scenario.name!r} has no control: it loses requests by itself")
+        if with_controls or only_control:
+            plan += [(scenario, control) for control in controls]
+    return plan
+
+
+def _session(target: Target, image: str, allow_nodes: str, progress: Progress) -> Session:
+    if image:
+        repository, at, digest = image.partition("@")
+        if not at or not digest.startswith("sha256:"):
+            raise UsageError(f"--image {image!r}: write it with its digest, repository@sha256:...")
+    else:
+        digest = engine.publish(target.push, progress)
+        repository = f"{target.pull}/{engine.NAME}"
+    return Session(
+        target,
+        repository=repository,
+        digest=digest,
+        progress=progress,
+        nodes_allowed=allow_nodes,
+        observe=_live(),
+    )
+
+
+def _live() -> Callable[[Recorder], Callable[[], None]]:
+    console = Console(stderr=True, highlight=False)
+    return lambda recorder: live.show(recorder, console)
+
+
+def _refuse_early(session: Session, runs: list[tuple[type[Scenario], Control | None]], name: str) -> None:
+    """A scenario that was asked for by its name must not be left out in silence."""
+    if name not in {"all", "quick"}:
+        for scenario, _ in runs:
+            if reason := session.refusal(scenario):
+                raise UsageError(f"scenario {scenario.name!r}: {reason}")
+
+
+def _run(session: Session, scenario: type[Scenario], control: Control | None, progress: Progress) -> Result:
+    taking = f", without {control.takes_away}" if control else ""
+    progress.say(f"{scenario.name}: {scenario.summary}{taking}")
+    result = session.run(scenario, control)
+    _tell(result, progress)
+    return result
+
+
+def _tell(result: Result, progress: Progress) -> None:
+    page = result.folder / "report.html"
+    html.write(result.folder / "timeline.jsonl", page)
+    found = result.found
+    summary = {
+        "name": result.name, "verdict": result.verdict.outcome.value, "reason": result.verdict.reason,
+        "seconds": round(result.seconds, 1), "total": found.total, "ok": found.ok, "at_risk": len(found.at_risk),
+        "lost": {kind: len(requests) for kind, requests in found.lost.items()},
+    }  # fmt: skip
+    (result.folder / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
+    progress.say(f"report: {page}")
+    counts = {"ok": found.ok, **{kind: len(requests) for kind, requests in found.lost.items()}}
+    print(f"{result.name}: total={found.total} {counts} at_risk={len(found.at_risk)}")
+    print(result.verdict.line, flush=True)
+
+
+def _conclude(results: list[Result]) -> int:
+    """Print all verdicts when there are several; loss outweighs what was not measured."""
+    if not results:
+        raise InferctlError("no scenario can run on this cluster; see inferctl test --list")
+    if len(results) > 1:
+        table = Table("run", "verdict", "requests", "at risk", "seconds")
+        for result in results:
+            counts = (str(result.found.total), str(len(result.found.at_risk)), f"{result.seconds:.0f}")
+            table.add_row(result.name, result.verdict.outcome.value, *counts)
+        Console(file=sys.stdout, highlight=False).print(table)
+        outcomes = [result.verdict.outcome for result in results]
+        unlike = {o: sum(o is other for other in outcomes) for o in Outcome}
+        total = sum(result.found.total for result in results)
+        worst = next((o for o in (Outcome.LOSS, Outcome.NOT_MEASURED) if unlike[o]), Outcome.PROVEN)
+        said = ", ".join(f"{count} {o.value}" for o, count in unlike.items() if count)
+        print(f"verdict: {worst.value}: {len(results)} runs with {total} requests: {said}")
+        return _EXIT[worst]
+    return results[0].verdict.exit_code
+
+
+def _list() -> None:
+    table = Table("scenario", "class", "what it does", "controls")
+    for scenario in SCENARIOS:
+        name = "-" if scenario.promise is Promise.LOSES else scenario.promise.name
+        table.add_row(scenario.name, name, scenario.summary, ", ".join(c.name for c in scenario.controls))
+    console = Console(highlight=False)
+    console.print(table)
+    for promise in Promise:
+        console.print(f"{'-' if promise is Promise.LOSES else promise.name}: {promise.value}", markup=False)
+    console.print("quick: rollout, drain, bad-rollout, kubelet-restart, node-killed. all: every one.", markup=False)

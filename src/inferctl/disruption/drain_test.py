@@ -1,0 +1,69 @@
+"""The drain test of a deployed release: the drain scenario on it, and its own values back afterwards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from inferctl.disruption.scenarios.drains import Drain
+from inferctl.disruption.session import Session
+from inferctl.errors import EnvironmentProblem
+from inferctl.release.helm import Release, merged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from inferctl.cluster.target import Target
+    from inferctl.console import Progress
+    from inferctl.disruption.session import Result
+    from inferctl.report.recorder import Recorder
+
+_RESTORE_SECONDS = 240.0
+#: Lets the mock engine give answers that are longer than the preStop sleep.
+_LONG_ANSWERS = {"engine": {"env": {"ANSWER_TOKENS": 4096}}}
+
+
+def drain_test(
+    target: Target,
+    *,
+    release: str = "mock",
+    control: bool = False,
+    nodes_allowed: str = "",
+    progress: Progress,
+    observe: Callable[[Recorder], Callable[[], None]] | None = None,
+) -> Result:
+    """Give a release two replicas, drain the node of the first under load, and count how every request ended.
+
+    Args:
+        target: the cluster.
+        release: a release that is deployed there, in the namespace ``default``.
+        control: take the protection away; then only loss is a result.
+        nodes_allowed: the context on whose nodes this may act; an embedded cluster needs no such word.
+        progress: told of each step.
+        observe: is given the run's recorder, and returns what to call when the run has ended.
+
+    Raises:
+        EnvironmentProblem: there is no such release.
+        UsageError: this cluster's nodes may not be acted on.
+    """
+    subject = Release(target, release)
+    subject.recover()
+    if not subject.status():
+        raise EnvironmentProblem(f"release {release!r} is not deployed; run: ./just deploy")
+    own = subject.values()
+    session = Session(
+        target,
+        repository=own["image"]["repository"],
+        digest=own["image"]["digest"],
+        progress=progress,
+        nodes_allowed=nodes_allowed,
+        observe=observe,
+        release=subject,
+        base=merged(own, _LONG_ANSWERS),
+    )
+    session.prepare()
+    try:
+        return session.run(Drain, Drain.controls[0] if control else None)
+    finally:
+        with progress.step("giving the release its own values back"):
+            subject.recover()
+            subject.upgrade(own, wait=_RESTORE_SECONDS)

@@ -1,0 +1,188 @@
+"""One self-contained page per run, made from its timeline alone."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from datetime import UTC, datetime
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment
+from markupsafe import Markup
+
+from inferctl.report.findings import CUT, KEPT, REFUSED, UNFINISHED, Findings, bound, fate, find
+from inferctl.report.state import OK, State
+from inferctl.report.timeline import read
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from inferctl.report.state import Pod
+
+_KEY = (
+    ("pending", "Pending"), ("running", "loading"), ("ready", "Ready"), ("unready", "not Ready"),
+    ("prestop", "told to stop, preStop"), ("drain", "after SIGTERM"),
+)  # fmt: skip
+_COLOURS = {"Pending": "pending", "Running": "running", "Ready": "ready", "Unready": "unready"}
+_BEFORE_SECONDS = 5.0
+
+
+def write(timeline: Path, page: Path) -> None:
+    """Write the report of a run.
+
+    Args:
+        timeline: the run's timeline.jsonl.
+        page: the HTML file to write.
+
+    Raises:
+        UsageError: the timeline cannot be read.
+    """
+    state = State()
+    for record in read(timeline):
+        state.apply(record)
+    page.write_text(render(state), encoding="utf-8")
+
+
+def render(state: State) -> str:
+    """The page as text."""
+    found = find(state)
+    run, verdict = state.facts.get("run", {}), state.facts.get("verdict", {})
+    start, end = _span(state)
+    template = Environment(autoescape=True).from_string(_asset("assets/report.html.j2"))
+    return template.render(
+        scenario=run.get("scenario", "run"),
+        summary=run.get("text", ""),
+        promise=run.get("promise", ""),
+        outcome=verdict.get("outcome", "not measured"),
+        reason=verdict.get("reason", "the run was not finished"),
+        numbers=_numbers(found),
+        key=_KEY,
+        notes=[(f"{note['t'] - start:.1f}", _note(note)) for note in state.notes],
+        lost=_lost_rows(found, start),
+        environment=_environment(state, start),
+        data=_script(json.dumps(_data(state, found, start, end), separators=(",", ":"))),
+        css=_style(_asset("assets/report.css")),
+        js=_script(_asset("assets/report.js")),
+        uplot_css=_style(_asset("vendor/uPlot.min.css")),
+        uplot_js=_script(_asset("vendor/uPlot.iife.min.js")),
+    )
+
+
+def _asset(name: str) -> str:
+    return files("inferctl.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _script(text: str) -> Markup:
+    """Text for a script element, which nothing in it may close."""
+    return Markup(text.replace("</", "<\\/"))  # noqa: S704 - our own assets, and JSON that cannot close the element
+
+
+def _style(text: str) -> Markup:
+    return Markup(text)  # noqa: S704 - our own assets
+
+
+def _span(state: State) -> tuple[float, float]:
+    times = [r.sent or r.end for r in state.requests.values()] + [r.end for r in state.requests.values()]
+    known = [t for t in times if t is not None] or [note["t"] for note in state.notes] or [0.0]
+    return min(known), max(known) + 1
+
+
+def _numbers(found: Findings) -> list[tuple[str, str]]:
+    back = "at once" if found.restored_after is None else f"{found.restored_after:.1f} s"
+    return [
+        ("requests", str(found.total)),
+        ("ok", str(found.ok)),
+        ("streams cut", str(found.count(CUT))),
+        ("refused", str(found.count(REFUSED))),
+        ("refused on a kept connection", str(found.count(KEPT))),
+        ("unfinished", str(found.count(UNFINISHED))),
+        ("streams at risk", str(len(found.at_risk))),
+        ("bound on the cut rate of streams at risk", bound(len(found.at_risk))),
+        ("service restored", back),
+    ]
+
+
+def _note(note: dict[str, Any]) -> str:
+    match note["kind"]:
+        case "event":
+            return f"{note['reason']} {note['object']}: {note['message']}"
+        case "node":
+            cordoned = ", cordoned" if note.get("cordoned") else ""
+            return f"node {note['node']}: {note['state']}{cordoned}"
+        case "verdict":
+            return f"verdict: {note['outcome']}: {note['reason']}"
+        case "disrupt":
+            return f"disruption: {note['text']}"
+        case _:
+            return str(note.get("text", note["kind"]))
+
+
+def _lost_rows(found: Findings, start: float) -> list[tuple[str, ...]]:
+    rows = [(request, kind) for kind, requests in found.lost.items() for request in requests]
+    rows.sort(key=lambda row: row[0].end or 0.0)
+    return [
+        (
+            f"{(request.end or start) - start:.2f}", kind, request.outcome, request.pod, request.client,
+            str(request.chunks), request.detail,
+        )
+        for request, kind in rows
+    ]  # fmt: skip
+
+
+def _environment(state: State, start: float) -> list[tuple[str, str]]:
+    known = [("began", datetime.fromtimestamp(start, UTC).isoformat(timespec="seconds"))]
+    known += list(state.facts.get("run", {}).get("environment", {}).items())
+    known += [(f"load {name}", record["text"]) for name, record in sorted(state.clients.items())]
+    for name, said in sorted(state.summaries.items()):
+        late = said.get("lag", {}).get("p99")
+        if late is not None:
+            known.append((f"own lag of {name}, p99", f"{1000 * late:.1f} ms"))
+    return known
+
+
+def _data(state: State, found: Findings, start: float, end: float) -> dict[str, Any]:
+    seconds = math.ceil(end - start)
+    ended: dict[str, list[int]] = {kind: [0] * seconds for kind in (OK, CUT, REFUSED, KEPT)}
+    flying = [0] * seconds
+    first_tokens: defaultdict[int, list[float]] = defaultdict(list)
+    for request in state.requests.values():
+        if request.end is None:
+            continue
+        last = int(request.end - start)
+        kind = fate(request, found.retired)
+        ended[CUT if kind == UNFINISHED else kind][last] += 1
+        if request.sent is not None:
+            for second in range(int(request.sent - start), last + 1):
+                flying[second] += 1
+        if request.outcome == OK and request.ttft is not None and request.first_token is not None:
+            first_tokens[int(request.first_token - start)].append(request.ttft)
+    x = list(range(seconds))
+    return {
+        "from": -_BEFORE_SECONDS,
+        "to": seconds,
+        "marks": [{"t": note["t"] - start} for note in state.notes if note["kind"] in {"action", "disrupt", "settled"}],
+        "requests": [x, *ended.values(), flying],
+        "latency": [x, [_quantile(first_tokens[s], 0.5) for s in x], [_quantile(first_tokens[s], 0.99) for s in x]],
+        "pods": [_pod(pod, start, end) for pod in sorted(state.pods.values(), key=lambda pod: pod.states[0][0])],
+    }
+
+
+def _quantile(values: list[float], q: float) -> float | None:
+    """In milliseconds; None of nothing."""
+    if not values:
+        return None
+    return round(1000 * sorted(values)[min(len(values) - 1, int(q * len(values)))], 1)
+
+
+def _pod(pod: Pod, start: float, end: float) -> dict[str, Any]:
+    bands = []
+    for (since, name), (until, _) in zip(pod.states, [*pod.states[1:], (end, "")], strict=True):
+        if name == "Terminating":
+            split = pod.sigterm if pod.sigterm and since < pod.sigterm < until else until
+            bands += [[since - start, split - start, "prestop"], [split - start, until - start, "drain"]]
+        elif name in _COLOURS:
+            bands.append([since - start, until - start, _COLOURS[name]])
+    signals = [pod.sigterm - start] if pod.sigterm else []
+    return {"name": f"{pod.name} ({pod.node})", "bands": bands, "signals": signals}
