@@ -35,6 +35,13 @@ deploy *options:
 check *names:
     inferctl check "$@"
 
+# Have git run the quick checks on what is staged, before each commit.
+hooks:
+    inferctl hooks install
+
+_staged:
+    @inferctl hooks staged
+
 # Run the chart's unit tests.
 test:
     HELM_PLUGINS=kube helm unittest charts/inference-service

@@ -15,6 +15,7 @@ from httpx2 import HTTPError
 from lightkube import ApiError
 
 from inferctl.checks.commands import check
+from inferctl.checks.hook_commands import app as hooks
 from inferctl.cluster.commands import app as cluster
 from inferctl.errors import InferctlError
 from inferctl.release.commands import deploy
@@ -31,6 +32,7 @@ app.add_typer(cluster, name="cluster")
 app.command()(tools)
 app.command()(deploy)
 app.command()(check)
+app.add_typer(hooks, name="hooks")
 
 _INTERRUPTED = 130
 _DEBUG = "INFERCTL_DEBUG"

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from inferctl.checks.catalog import Check
 
+_OF_GIT = frozenset({"GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_PREFIX"})
+
 
 def in_nix_shell() -> bool:
     """Whether this process runs in a shell that Nix made."""
@@ -26,9 +28,11 @@ def in_nix_shell() -> bool:
 
 def environment() -> dict[str, str]:
     """The environment that checks run in."""
+    # In a hook, git's variables point at the repository that is committed to; a check's own use of git must not.
+    inherited = {name: value for name, value in os.environ.items() if name not in _OF_GIT}
     search = [str(BIN), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
     # Helm finds its plugin for unit tests through HELM_PLUGINS.
-    return {**os.environ, "PATH": os.pathsep.join(search), "HELM_PLUGINS": str(KUBE_MODULE)}
+    return {**inherited, "PATH": os.pathsep.join(search), "HELM_PLUGINS": str(KUBE_MODULE)}
 
 
 def locate(checks: Iterable[Check]) -> dict[str, str]:
@@ -43,7 +47,7 @@ def locate(checks: Iterable[Check]) -> dict[str, str]:
     if missing:
         raise EnvironmentProblem(
             f"programs of checks are missing: {', '.join(missing)}; "
-            "make them again with: rm -rf .venv .tools/bin && ./just check"
+            "make them with: ./just tools check (the Go ones), rm -rf .venv && ./just (the others)"
         )
     return {name: place for name, place in found.items() if place}
 

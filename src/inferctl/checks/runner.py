@@ -93,7 +93,8 @@ def _run(check: Check, files: list[str], program: str, root: Path) -> Result:
     began = time.monotonic()
     try:
         ended = subprocess.run(
-            [program, *check.command[1:], *files],
+            # A name that begins with a dash would be taken for an option.
+            [program, *check.command[1:], *(f"./{name}" if name.startswith("-") else name for name in files)],
             cwd=root,
             env=environment(),
             stdin=subprocess.DEVNULL,
