@@ -52,6 +52,7 @@ class Load:
         tokens: length of each answer; with the mock engine's defaults 0.1 s + 0.03 s per token.
         seconds: how long it sends, unless stopped earlier.
         keepalive: reuse connections.
+        spread: seconds over which the streams begin.
         max_age: seconds after which a kept connection is not used again; None for ever.
     """
 
@@ -59,6 +60,7 @@ class Load:
     streams: int
     tokens: int = 20
     seconds: float = 900
+    spread: float = 0.5
     keepalive: bool = False
     max_age: float | None = None
 
@@ -104,6 +106,7 @@ class LoadPod:
         self._hear = hear or _ignore
         self._stopped = threading.Event()
         self._ended = threading.Event()
+        self._told = False
         self._thread = threading.Thread(target=self._follow, daemon=True, name=self.name)
 
     def start(self, *, node: str = "", avoid: Sequence[str] = ()) -> None:
@@ -143,7 +146,9 @@ class LoadPod:
 
     def stop(self) -> None:
         """Send nothing new; streams that have begun go on to their end."""
-        if self.running:
+        # A second signal would not wait for open streams.
+        if self.running and not self._told:
+            self._told = True
             code = "import os, signal; os.kill(1, signal.SIGTERM)"
             try:
                 self._kubectl("exec", self.name, "--", "python3", "-c", code)
@@ -237,6 +242,7 @@ class LoadPod:
             "CONCURRENCY": str(load.streams),
             "MODEL_NAME": self._model,
             "MAX_TOKENS": str(load.tokens),
+            "START_SPREAD_SECONDS": f"{load.spread:g}",
             "CONNECTION": "keepalive" if load.keepalive else "new",
             "STALL_SECONDS": f"{_STALL_SECONDS:g}",
             "LAG_LIMIT_SECONDS": f"{_LAG_LIMIT_SECONDS:g}",

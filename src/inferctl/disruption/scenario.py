@@ -24,14 +24,16 @@ if TYPE_CHECKING:
 SHORT_TOKENS = 20
 #: 0.1 s + 680 tokens at 0.03 s: 20.5 s, twice the chart's preStop sleep, so that the drain is what protects them.
 LONG_TOKENS = 680
+#: 39 s: open when a pod is killed 18 s after it was told to stop, whenever the answer began.
+LONGER_TOKENS = 1300
 #: Below the chart's preStopSeconds of 10: no connection is old enough to meet a pod after SIGTERM.
 YOUNG_SECONDS = 5.0
 
 SHORT_NEW = Load("short-new", 12, SHORT_TOKENS)
 SHORT_KEPT = Load("short-kept", 4, SHORT_TOKENS, keepalive=True)
 SHORT_YOUNG = Load("short-young", 4, SHORT_TOKENS, keepalive=True, max_age=YOUNG_SECONDS)
-LONG_NEW = Load("long-new", 4, LONG_TOKENS)
-LONG_KEPT = Load("long-kept", 2, LONG_TOKENS, keepalive=True)
+LONG_NEW = Load("long-new", 4, LONG_TOKENS, spread=8)
+LONG_KEPT = Load("long-kept", 2, LONG_TOKENS, spread=4, keepalive=True)
 EVERY_LOAD = (SHORT_NEW, SHORT_KEPT, SHORT_YOUNG, LONG_NEW, LONG_KEPT)
 
 
@@ -44,6 +46,7 @@ class Control:
         values: laid over the release's values before load starts.
         takes_away: what protection that is.
         swallow_sigterm: run the engine below a shell that does not pass SIGTERM on.
+        longer_answers: the long answers take 39 s, so that one is open at the moment that counts.
         kill_engines: kill the engines on the struck node together with the disruption.
     """
 
@@ -51,6 +54,7 @@ class Control:
     takes_away: str
     values: Mapping[str, Any] = field(default_factory=dict)
     swallow_sigterm: bool = False
+    longer_answers: bool = False
     kill_engines: bool = False
 
 

@@ -6,13 +6,14 @@ import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from inferctl.disruption import variants
 from inferctl.disruption.load import LoadPod
 from inferctl.disruption.nodes import Nodes
 from inferctl.disruption.run import REST_SECONDS, Run
+from inferctl.disruption.scenario import LONG_TOKENS, LONGER_TOKENS
 from inferctl.disruption.verdict import Outcome, Verdict, judge
 from inferctl.disruption.watch import Watch
 from inferctl.errors import CommandFailed, DeadlineExceeded, EnvironmentProblem, UsageError
@@ -223,9 +224,14 @@ class Session:
         url = f"http://{self.release.resource}:{values.get('service', {}).get('port', _PORT)}"
         image = f"{self._repository}@{self._digest}"
         avoid = scenario.avoid(run)
+        longer = run.control is not None and run.control.longer_answers
         run.loads = [
-            LoadPod(load, self.release, run.recorder, image=image, url=url, model=_MODEL) for load in scenario.loads
-        ]
+            LoadPod(
+                replace(load, tokens=LONGER_TOKENS) if longer and load.tokens == LONG_TOKENS else load,
+                self.release, run.recorder, image=image, url=url, model=_MODEL,
+            )
+            for load in scenario.loads
+        ]  # fmt: skip
         with ThreadPoolExecutor(len(run.loads)) as pool:
             list(pool.map(lambda load: load.start(avoid=avoid), run.loads))
         for load in run.loads:

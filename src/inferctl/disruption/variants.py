@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from typing import TYPE_CHECKING
 
 from inferctl.paths import tool
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
     from inferctl.cluster.target import Target
 
 #: As process 1, a shell without a trap ignores SIGTERM, and passes none on. The last word keeps it from exec.
-_SWALLOW = 'sh,-c,python3 -m mock_engine "$@"; exit $?,engine'
+_SWALLOW = ("sh", "-c", 'python3 -m mock_engine "$@"; exit $?', "engine")
 
 
 def labelled(target: Target, name: str, digest: str, label: str) -> str:
@@ -21,7 +23,13 @@ def labelled(target: Target, name: str, digest: str, label: str) -> str:
 
 def swallowing_sigterm(target: Target, name: str, digest: str) -> str:
     """Push an image whose engine runs below a shell that swallows SIGTERM; returns its digest."""
-    return _mutate(target, name, digest, f"--entrypoint={_SWALLOW}")
+    return _mutate(target, name, digest, f"--entrypoint={_comma_separated(_SWALLOW)}")
+
+
+def _comma_separated(words: tuple[str, ...]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(words)
+    return line.getvalue()
 
 
 def _mutate(target: Target, name: str, digest: str, change: str) -> str:

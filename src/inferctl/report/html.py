@@ -185,4 +185,4 @@ def _pod(pod: Pod, start: float, end: float) -> dict[str, Any]:
         elif name in _COLOURS:
             bands.append([since - start, until - start, _COLOURS[name]])
     signals = [pod.sigterm - start] if pod.sigterm else []
-    return {"name": f"{pod.name} ({pod.node})", "bands": bands, "signals": signals}
+    return {"name": pod.name, "node": pod.node, "bands": bands, "signals": signals}

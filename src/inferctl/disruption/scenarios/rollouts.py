@@ -42,8 +42,14 @@ class Rollout(Scenario):
             "short-grace",
             "a grace period longer than the longest answer",
             {"rollout": {"terminationGracePeriodSeconds": 18}},
+            longer_answers=True,
         ),
-        Control("abort", "the engine's part in the drain", {"engine": {"args": ["--shutdown-timeout", "0"]}}),
+        Control(
+            "abort",
+            "the engine's part in the drain",
+            {"engine": {"args": ["--shutdown-timeout", "0"]}},
+            longer_answers=True,
+        ),
         Control(
             "ignores-sigterm",
             "that SIGTERM reaches the engine",

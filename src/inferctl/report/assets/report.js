@@ -3,7 +3,7 @@
   "use strict";
   const data = JSON.parse(document.getElementById("data").textContent);
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-  const short = (pod) => pod.split("-").slice(-2).join("-");
+  const short = (pod) => `${pod.name.split("-").slice(-2).join("-")} on ${pod.node}`;
   const sync = uPlot.sync("run");
   const charts = [];
 
@@ -61,7 +61,7 @@
 
   add("latency", {
     height: 180,
-    axes: [axis({ label: "seconds" }), axis({ label: "time to first token, ms" })],
+    axes: [axis({ label: "seconds" }), axis({ label: "first token, ms" })],
     scales: { y: { range: (_, __, most) => [0, Math.max(10, most * 1.1)] } },
     series: [{ label: "s" }, line("p50", "ok"), line("p99", "refused")],
   }, data.latency);
@@ -92,15 +92,16 @@
       }
       ctx.fillStyle = colour("ink");
       ctx.font = `${11 * ratio}px system-ui, sans-serif`;
+      ctx.textAlign = "left";
       ctx.textBaseline = "middle";
-      ctx.fillText(short(pod.name), u.bbox.left + 4 * ratio, top + height / 2);
+      ctx.fillText(short(pod), u.bbox.left + 4 * ratio, top + height / 2);
     });
     ctx.restore();
   };
   add("pods", {
     height: pods.length * BAND + 60,
     legend: { show: false },
-    axes: [axis({ label: "seconds" }), { show: false }],
+    axes: [axis({ label: "seconds" }), axis({ label: " ", values: () => [], grid: { show: false }, ticks: { show: false } })],
     // Downwards: the oldest pod is on top.
     scales: { y: { range: [0, Math.max(1, pods.length)], dir: -1 } },
     series: [{ label: "s" }, { show: false }],

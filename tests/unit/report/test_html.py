@@ -1,0 +1,118 @@
+"""The report is one page that needs nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from rich.console import Console
+
+from inferctl.report import html, live
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from inferctl.report.recorder import Recorder
+
+
+@pytest.fixture
+def lossy(story: Any) -> Any:  # noqa: ANN401 - a Story
+    """A run with a cut stream, a refused request and a pod that was replaced."""
+    story.add(0, "run", scenario="drain", promise="A", text="a node is drained", environment={"backend": "embedded"})
+    story.add(0, "client", client="load", text="4 streams")
+    story.pod(0, "model-aaa-old", "Ready")
+    story.add(2, "disrupt", text="drain", pods=["model-aaa-old"], retires=True)
+    story.request(1, 2, first=1.1, pod="model-aaa-old")
+    story.request(2, 4, "truncated", first=2.5, pod="model-aaa-old", chunks=7)
+    story.request(None, 5, "ConnectionRefusedError", http=0, chunks=0)
+    story.pod(3, "model-aaa-old", "Terminating")
+    story.add(3.5, "sigterm", pod="model-aaa-old", open=1)
+    story.pod(4, "model-aaa-old", "Gone")
+    story.add(6, "verdict", outcome="loss", reason="2 of 3 requests lost")
+    return story
+
+
+def test_page_loads_nothing(lossy: Any) -> None:  # noqa: ANN401 - a Story
+    """No script, style, image or font comes from elsewhere."""
+    page = html.render(lossy.state)
+    assert not re.search(r"""(src|href)\s*=|@import|url\(""", page)
+
+
+def test_every_lost_request_is_listed(lossy: Any) -> None:  # noqa: ANN401 - a Story
+    """Each has its fate, outcome, pod, chunks and what was heard last."""
+    page = html.render(lossy.state)
+    for cell in ("cut", "truncated", "model-aaa-old", "7", "detail of 1", "refused", "detail of 2"):
+        assert f"<td>{cell}</td>" in page
+
+
+def test_verdict_is_on_top(lossy: Any) -> None:  # noqa: ANN401 - a Story
+    """The verdict and its reason come before anything else."""
+    page = html.render(lossy.state)
+    assert page.index("2 of 3 requests lost") < page.index("<h2>")
+
+
+def test_pod_band_is_split_at_sigterm(lossy: Any) -> None:  # noqa: ANN401 - a Story
+    """The time of ending has two colours: preStop until SIGTERM, drain after it."""
+    data = json.loads(re.search(r'type="application/json">(.*?)</script>', html.render(lossy.state))[1])  # type: ignore[index]
+    bands = data["pods"][0]["bands"]
+    assert [band[2] for band in bands] == ["ready", "prestop", "drain"]
+    assert bands[1][1] == bands[2][0] == data["pods"][0]["signals"][0]
+
+
+def test_text_cannot_break_out(lossy: Any) -> None:  # noqa: ANN401 - a Story
+    """What a server or a cluster says is shown as text."""
+    lossy.add(5, "action", text="</script><script>alert(1)</script>")
+    page = html.render(lossy.state)
+    assert "<script>alert(1)" not in page
+
+
+def test_run_without_requests_is_drawn(story: Any) -> None:  # noqa: ANN401 - a Story
+    """A run that failed early still has a page that says so."""
+    story.add(0, "run", scenario="drain", promise="A", text="", environment={})
+    assert "the run was not finished" in html.render(story.state)
+
+
+def test_page_from_file(lossy: Any, tmp_path: Path) -> None:  # noqa: ANN401 - a Story
+    """The file alone makes the same page."""
+    timeline = tmp_path / "timeline.jsonl"
+    timeline.write_text("".join(json.dumps(record) + "\n" for record in lossy.records))
+    html.write(timeline, tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text() == html.render(lossy.state)
+
+
+def test_vendored_files_are_unchanged() -> None:
+    """The inlined library is the published one."""
+    folder = files("inferctl.report").joinpath("vendor")
+    for line in folder.joinpath("SHA256SUMS").read_text().splitlines():
+        digest, name = line.split()
+        assert hashlib.sha256(folder.joinpath(name).read_bytes()).hexdigest() == digest
+
+
+def test_live_view_has_counts_and_pods(lossy: Any) -> None:  # noqa: ANN401 - a Story
+    """The terminal shows the counts, and pods that are not gone."""
+    lossy.pod(5, "model-bbb-new", "Ready")
+    console = Console(width=160, record=True, file=io.StringIO())
+    console.print(live.view(lossy.state, 6.0))
+    text = console.export_text()
+    assert "model-bbb-new" in text
+    assert "model-aaa-old" not in text
+    assert re.search(r"3\s+0\s+1\s+1\s+1\s+0\s+0", text)
+
+
+def test_nothing_is_shown_without_a_terminal(recorder: Recorder) -> None:
+    """Where output is not a terminal, the live view writes nothing."""
+    output = io.StringIO()
+    live.show(recorder, Console(file=output, force_terminal=False))()
+    assert not output.getvalue()
+
+
+def test_live_view_ends(recorder: Recorder) -> None:
+    """On a terminal the view is drawn, and gone when the run is over."""
+    output = io.StringIO()
+    live.show(recorder, Console(file=output, force_terminal=True))()
+    assert output.getvalue()
