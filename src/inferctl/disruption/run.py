@@ -142,6 +142,10 @@ class Run:
             lambda state: "" if _ok(state) >= goal else f"{goal - _ok(state)} more requests must end well", seconds
         )
 
+    def wait_loss(self, seconds: float = 60) -> None:
+        """Wait until the control has lost a request."""
+        self.wait(lambda state: "" if state.total > _ok(state) else "the control has lost nothing yet", seconds)
+
     def wait_seconds(self, seconds: float) -> None:
         """Let an outage last for the time that defines it."""
         end = time.monotonic() + seconds

@@ -121,6 +121,8 @@ class RegistryOutage(Scenario):
         run.act("a pull has failed")
         if run.control is None:
             run.wait_requests(100)
+        else:
+            run.wait_loss()
         self._start(run)
         wait_retired(run, run.aimed_at)
 

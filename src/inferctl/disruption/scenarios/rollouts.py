@@ -84,9 +84,11 @@ class BadRollout(Scenario):
         return any(pod.reason in self.symptoms for pod in state.pods.values() if pod.name not in run.aimed_at)
 
     def settled(self, run: Run) -> None:
-        """Serve on for a while beside the stuck version."""
+        """Serve on for a while beside the stuck version; in the control, see that nothing serves any more."""
         if run.control is None:
             run.wait_requests(200)
+        else:
+            run.wait_loss()
 
     def expect(self, state: State, found: Findings) -> list[str]:
         """No serving pod was told to stop."""
@@ -129,13 +131,15 @@ class Rollback(BadRollout):
         """Get stuck, then go back."""
         good = run.release.revision()
         super().disrupt(run)
+        if run.control:
+            run.wait_loss()
         run.act(f"helm rollback to revision {good}")
         run.release.rollback(good)
 
     def settled(self, run: Run) -> None:
         """The good version is at rest again."""
         run.wait_at_rest()
-        run.wait_requests(100)
+        run.wait_requests(20)
 
 
 class Scale(Scenario):
@@ -194,9 +198,11 @@ class TwoModels(Scenario):
         run.act("the bad model crashes")
 
     def settled(self, run: Run) -> None:
-        """Serve on beside it."""
+        """Serve on beside it; in the control, see that nothing serves any more."""
         if run.control is None:
             run.wait_requests(200)
+        else:
+            run.wait_loss()
 
     def restore(self, run: Run) -> None:
         """Remove the bad model."""

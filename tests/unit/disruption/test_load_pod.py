@@ -1,0 +1,124 @@
+"""The load pod is what the load generator and the restricted Pod Security Standard accept."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from inferctl.cluster.target import Target
+from inferctl.disruption.load import Load, LoadPod
+from inferctl.disruption.podlog import _sortable, follow
+from inferctl.disruption.scenario import EVERY_LOAD
+from inferctl.disruption.variants import _SWALLOW, _comma_separated
+from inferctl.paths import LOADTEST
+from inferctl.release.helm import Release
+from inferctl.report.recorder import Recorder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_KUBECONFIG = """
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
+users: [{name: u, user: {}}]
+contexts: [{name: context, context: {cluster: c, user: u}}]
+"""
+
+
+@pytest.fixture
+def recorder(tmp_path: Path) -> Iterator[Recorder]:
+    """A recorder with a timeline of its own."""
+    recorder = Recorder(tmp_path / "timeline.jsonl")
+    yield recorder
+    recorder.close()
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Release:
+    """A release on a cluster that does not answer."""
+    (tmp_path / "kubeconfig").write_text(_KUBECONFIG)
+    return Release(Target("existing", tmp_path / "kubeconfig", "context", "push:1", "pull:1"), "model", "space")
+
+
+def _pod(load: Load, release: Release, recorder: Recorder) -> LoadPod:
+    return LoadPod(load, release, recorder, image="pull:1/mock@sha256:0", url="http://127.0.0.1:1", model="m")
+
+
+@pytest.mark.parametrize("load", EVERY_LOAD, ids=lambda load: load.name)
+def test_load_generator_takes_the_environment(load: Load, release: Release, recorder: Recorder) -> None:
+    """The load generator accepts every variable that the pod sets, and has the load's length and connections."""
+    environment = _pod(load, release, recorder)._environment()
+    code = "import os; from loadgen import settings as s; r = s.read(os.environ); print(r.max_tokens, r.connection)"
+    said = subprocess.run(
+        [sys.executable, "-c", code], cwd=LOADTEST, env=environment, capture_output=True, text=True, check=False
+    )
+    assert said.stderr == ""
+    assert said.stdout.split() == [str(load.tokens), "keepalive" if load.keepalive else "new"]
+
+
+def test_pod_is_restricted(release: Release, recorder: Recorder) -> None:
+    """The pod meets what a namespace that enforces `restricted` asks for."""
+    spec = _pod(EVERY_LOAD[0], release, recorder)._spec("", [])
+    container = spec["containers"][0]
+    assert spec["securityContext"]["runAsNonRoot"]
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    assert not spec["automountServiceAccountToken"]
+
+
+def test_pod_keeps_off_struck_nodes(release: Release, recorder: Recorder) -> None:
+    """Nodes that will be struck are excluded, and a node that is asked for is required."""
+    spec = _pod(EVERY_LOAD[0], release, recorder)._spec("here", ["struck"])
+    required = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert required["nodeSelectorTerms"][0]["matchFields"] == [
+        {"key": "metadata.name", "operator": "In", "values": ["here"]},
+        {"key": "metadata.name", "operator": "NotIn", "values": ["struck"]},
+    ]
+
+
+def test_events_reach_the_timeline(release: Release, recorder: Recorder) -> None:
+    """An event keeps its own time and gets its load's name."""
+    pod = _pod(EVERY_LOAD[0], release, recorder)
+    pod._event({"t": 12.5, "kind": "sent", "id": 3})
+    request = recorder.state.requests["short-new", 3]
+    assert request.sent == 12.5
+
+
+class _Client:
+    """Stands in for the API: a log whose connection breaks after two lines."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+        self.reads = 0
+
+    def get(self, *_: object, **__: object) -> Any:  # noqa: ANN401 - a Pod
+        phase = "Succeeded" if self.reads > 1 else "Running"
+        return type("Pod", (), {"status": type("Status", (), {"phase": phase})})
+
+    def log(self, *_: object, **__: object) -> Iterator[str]:
+        self.reads += 1
+        return iter(self.lines[:2] if self.reads == 1 else self.lines)
+
+
+def test_log_is_resumed_without_doubles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the way to a log breaks, each line is given once, also where time stamps leave out zeros."""
+    monkeypatch.setattr("inferctl.disruption.podlog._AGAIN_SECONDS", 0)
+    lines = ["2026-01-01T00:00:00.1Z a", "2026-01-01T00:00:00.15Z b", "2026-01-01T00:00:00.2Z c"]
+    client: Any = _Client(lines)
+    assert [text for _, text in follow(client, "pod", "space", stopped=lambda: False)] == ["a", "b", "c"]
+
+
+def test_time_stamps_sort_by_time() -> None:
+    """Text order is time order."""
+    stamps = ["2026-01-01T00:00:00Z", "2026-01-01T00:00:00.000000001Z", "2026-01-01T00:00:00.5Z"]
+    assert sorted(stamps, key=_sortable) == stamps
+
+
+def test_entry_point_is_quoted() -> None:
+    """A word with quotes reaches the image as it is."""
+    assert _comma_separated(_SWALLOW) == 'sh,-c,"python3 -m mock_engine ""$@""; exit $?",engine'

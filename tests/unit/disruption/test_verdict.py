@@ -1,0 +1,148 @@
+"""The verdict follows from the findings, and never flatters."""
+
+from __future__ import annotations
+
+import pytest
+
+from inferctl.disruption.verdict import Outcome, Promise, judge
+from inferctl.report.findings import CUT, KEPT, REFUSED, UNFINISHED, Findings
+from inferctl.report.state import Request
+
+
+def _requests(count: int, pod: str = "old", client: str = "load") -> list[Request]:
+    return [Request(client, number, pod=pod, first_token=1.0, end=5.0) for number in range(count)]
+
+
+def _found(*, total: int = 932, at_risk: int = 7, **lost: list[Request]) -> Findings:
+    return _findings(lost, total=total, at_risk=at_risk)
+
+
+def _findings(lost: dict[str, list[Request]], *, total: int = 932, at_risk: int = 7) -> Findings:
+    names = {"cut": CUT, "refused": REFUSED, "kept": KEPT, "unfinished": UNFINISHED}
+    kinds = {names[name]: requests for name, requests in lost.items() if requests}
+    failed = sum(map(len, kinds.values()))
+    return Findings(
+        total=total, ok=total - failed, lost=kinds, at_risk=_requests(at_risk), struck={"old": 1.0}, retired=["old"]
+    )
+
+
+def test_proven_line_is_word_for_word() -> None:
+    """The line of a run without loss has counts, streams at risk and the bound."""
+    assert judge(_found(), Promise.A).line == (
+        "verdict: proven: 0 of 932 requests lost, 7 streams were open on pods that were replaced "
+        "(loss rate below 0.33 % at 95 %)"
+    )
+
+
+@pytest.mark.parametrize(("outcome", "code"), [(Outcome.PROVEN, 0), (Outcome.LOSS, 1), (Outcome.NOT_MEASURED, 2)])
+def test_exit_codes(outcome: Outcome, code: int) -> None:
+    """Proven is 0, loss 1, not measured 2."""
+    cases = {
+        Outcome.PROVEN: _found(),
+        Outcome.LOSS: _found(cut=_requests(1)),
+        Outcome.NOT_MEASURED: _found(at_risk=0),
+    }
+    verdict = judge(cases[outcome], Promise.A)
+    assert (verdict.outcome, verdict.exit_code) == (outcome, code)
+
+
+@pytest.mark.parametrize("kind", ["cut", "refused", "unfinished"])
+def test_class_a_allows_none(kind: str) -> None:
+    """One cut, refused or unfinished request is loss."""
+    assert judge(_findings({kind: _requests(1)}), Promise.A).outcome is Outcome.LOSS
+
+
+def test_kept_refusals_are_told_not_hidden() -> None:
+    """A refusal on a kept connection is no loss, but stands in the line."""
+    verdict = judge(_found(kept=_requests(3)), Promise.A, kept_allowed=4)
+    assert verdict.outcome is Outcome.PROVEN
+    assert "3 refused on a kept connection (safe to retry)" in verdict.reason
+
+
+def test_kept_refusals_have_a_limit() -> None:
+    """More than one per connection and retired pod is loss."""
+    verdict = judge(_found(kept=_requests(5)), Promise.A, kept_allowed=4)
+    assert verdict.outcome is Outcome.LOSS
+    assert "at most 4 may be" in verdict.reason
+
+
+def test_young_connections_are_never_refused() -> None:
+    """With connections younger than the preStop sleep one refusal is loss."""
+    found = _found(kept=_requests(1, client="short-young"))
+    verdict = judge(found, Promise.A, kept_allowed=4, young=frozenset({"short-young"}))
+    assert verdict.outcome is Outcome.LOSS
+    assert "younger than the preStop sleep" in verdict.reason
+
+
+def test_class_b_allows_cuts_on_the_struck_pod() -> None:
+    """Streams on the struck pod may be cut; the line says how many of how many."""
+    verdict = judge(_found(cut=_requests(7), refused=_requests(2)), Promise.B, restored_within=15)
+    assert verdict.outcome is Outcome.PROVEN
+    assert verdict.reason.startswith("7 of 7 streams on the struck pod cut and none elsewhere, 2 of 932")
+
+
+def test_class_b_allows_no_cut_elsewhere() -> None:
+    """A cut stream on another pod is loss."""
+    verdict = judge(_found(cut=_requests(1, pod="other")), Promise.B, restored_within=15)
+    assert verdict.outcome is Outcome.LOSS
+    assert "1 streams cut on pods that were not struck" in verdict.reason
+
+
+def test_class_b_keeps_its_time() -> None:
+    """Service that comes back later than promised is loss."""
+    found = _found(cut=_requests(1), refused=_requests(2))
+    found.restored_after = 16.0
+    assert judge(found, Promise.B, restored_within=15).outcome is Outcome.LOSS
+    assert judge(found, Promise.B, restored_within=20).outcome is Outcome.PROVEN
+
+
+def test_class_b_must_strike() -> None:
+    """A crash that cut nothing has not been measured."""
+    assert judge(_found(), Promise.B).outcome is Outcome.NOT_MEASURED
+
+
+def test_class_c_allows_refusals_only() -> None:
+    """New requests may be refused; one cut stream is loss."""
+    assert judge(_found(refused=_requests(100)), Promise.C).outcome is Outcome.PROVEN
+    assert judge(_found(refused=_requests(100), cut=_requests(1)), Promise.C).outcome is Outcome.LOSS
+
+
+def test_control_that_finds_loss() -> None:
+    """A control is a success when it lost requests, and says how."""
+    verdict = judge(_found(total=848, cut=_requests(8), refused=_requests(2)), Promise.A, control=True)
+    assert verdict.exit_code == 0
+    assert "the control lost 10 of 848 requests (8 cut, 2 refused)" in verdict.reason
+
+
+@pytest.mark.parametrize("promise", [Promise.A, Promise.C])
+def test_control_that_finds_nothing(promise: Promise) -> None:
+    """Kept refusals, and in class C any refusal, occur with the protection too: they are not a control's loss."""
+    lost = {"refused": _requests(5)} if promise is Promise.C else {"kept": _requests(5)}
+    verdict = judge(_findings(lost), promise, control=True)
+    assert verdict.outcome is Outcome.NOT_MEASURED
+
+
+def test_unprotected_scenario_must_lose() -> None:
+    """Where nothing protects, the run must show loss."""
+    assert judge(_found(cut=_requests(1)), Promise.LOSES).outcome is Outcome.PROVEN
+    assert judge(_found(), Promise.LOSES).outcome is Outcome.NOT_MEASURED
+
+
+@pytest.mark.parametrize("control", [False, True])
+def test_overloaded_client_measures_nothing(*, control: bool) -> None:
+    """Whatever an overloaded load counted, it is not measured."""
+    found = _found(cut=_requests(1))
+    found.overloaded = ["short-new"]
+    assert judge(found, Promise.A, control=control).outcome is Outcome.NOT_MEASURED
+
+
+def test_nothing_ended_is_not_measured() -> None:
+    """Without requests there is no verdict, also for a control."""
+    assert judge(_found(total=0), Promise.A).outcome is Outcome.NOT_MEASURED
+    assert judge(_found(total=0), Promise.A, control=True).outcome is Outcome.NOT_MEASURED
+
+
+def test_too_few_at_risk() -> None:
+    """Fewer streams at risk than wanted is not measured, and the line says both numbers."""
+    verdict = judge(_found(at_risk=7), Promise.A, enough=8)
+    assert verdict.line == "verdict: not measured: 7 streams were at risk, at least 8 are needed"

@@ -1,0 +1,117 @@
+"""A release is changed through helm, and never left locked."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from inferctl.cluster.target import Target
+from inferctl.errors import CommandFailed
+from inferctl.release.helm import Release, merged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: Stands in for helm: notes its arguments and input, then does what the test says.
+_HELM = """#!/bin/sh
+echo "$@" >> {folder}/calls
+case "$*" in *--values=-*) cat > {folder}/values ;; esac
+{body}
+"""
+
+
+@pytest.fixture
+def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Release]:
+    """Makes a release whose helm is a script with the given body."""
+
+    def make(body: str) -> Release:
+        program = tmp_path / "helm"
+        program.write_text(_HELM.format(folder=tmp_path, body=body))
+        program.chmod(0o755)
+        monkeypatch.setattr("inferctl.release.helm.tool", lambda _: program)
+        target = Target("existing", Path("/kubeconfig"), "context", "push:1", "pull:1")
+        return Release(target, "mock", "space")
+
+    return make
+
+
+def _calls(folder: Path) -> str:
+    return (folder / "calls").read_text()
+
+
+def test_upgrade_passes_the_values_whole(release: Callable[[str], Release], tmp_path: Path) -> None:
+    """The values reach helm as a file, in the release's namespace and cluster, with the time to wait."""
+    release("true").upgrade({"model": {"name": "a: b"}, "replicaCount": 2}, wait=30)
+    assert yaml.safe_load((tmp_path / "values").read_text()) == {"model": {"name": "a: b"}, "replicaCount": 2}
+    for word in ("--kube-context=context", "--namespace=space", "upgrade --install mock", "--wait --timeout=30s"):
+        assert word in _calls(tmp_path)
+
+
+def test_refusal_is_told_in_helms_words(release: Callable[[str], Release]) -> None:
+    """When helm refuses, the error has what it said."""
+    with pytest.raises(CommandFailed, match=r"exit code 1\nError: image.digest is required"):
+        release("echo 'Error: image.digest is required' >&2; exit 1").upgrade({})
+
+
+def test_no_release(release: Callable[[str], Release]) -> None:
+    """A release that does not exist has an empty status, and nothing is recovered."""
+    missing = release("echo 'Error: release: not found' >&2; exit 1")
+    assert missing.status() == ""
+    assert missing.revision() == 0
+    missing.recover()
+
+
+def test_other_errors_are_not_taken_for_absence(release: Callable[[str], Release]) -> None:
+    """A cluster that does not answer is an error, not a missing release."""
+    with pytest.raises(CommandFailed, match="cluster unreachable"):
+        release("echo 'Error: cluster unreachable' >&2; exit 1").status()
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"), [("pending-upgrade", "rollback mock 0"), ("pending-install", "uninstall mock")]
+)
+def test_locked_release_is_freed(release: Callable[[str], Release], tmp_path: Path, status: str, expected: str) -> None:
+    """A release that an interrupted helm left pending is rolled back, or removed when it was never installed."""
+    release(f"""case "$*" in *history*) echo '[{{"revision": 3, "status": "{status}"}}]' ;; esac""").recover()
+    assert expected in _calls(tmp_path)
+
+
+def test_deployed_release_is_left_alone(release: Callable[[str], Release], tmp_path: Path) -> None:
+    """Nothing is done to a release that is not locked."""
+    release("""echo '[{"revision": 3, "status": "deployed"}]'""").recover()
+    assert len(_calls(tmp_path).splitlines()) == 1
+
+
+def test_interrupted_helm_may_write_its_last_word(release: Callable[[str], Release], tmp_path: Path) -> None:
+    """Ctrl-C reaches helm as a signal that it can answer, not as a kill."""
+    subject = release(
+        f"trap 'echo cancelled >> {tmp_path}/calls; exit 1' INT; touch {tmp_path}/up; while :; do sleep 0.05; done"
+    )
+
+    def interrupt() -> None:
+        deadline = time.monotonic() + 20
+        while not (tmp_path / "up").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    main = threading.main_thread().ident or 0
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        subject.upgrade({}, wait=60)
+    thread.join()
+    assert "cancelled" in _calls(tmp_path)
+
+
+def test_merged_lays_values_over_others() -> None:
+    """Maps are merged key by key, everything else is replaced, and neither argument changes."""
+    base = {"engine": {"env": {"A": 1}, "args": ["x"]}, "replicaCount": 1}
+    extra = {"engine": {"env": {"B": 2}, "args": ["y"]}}
+    assert merged(base, extra) == {"engine": {"env": {"A": 1, "B": 2}, "args": ["y"]}, "replicaCount": 1}
+    assert base == {"engine": {"env": {"A": 1}, "args": ["x"]}, "replicaCount": 1}
