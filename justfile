@@ -35,6 +35,10 @@ deploy *options:
 check *names:
     inferctl check "$@"
 
+# Say everything that this machine lacks, each with its fix.
+doctor *options:
+    inferctl doctor {{ options }}
+
 # Have git run the quick checks on what is staged, before each commit.
 hooks:
     inferctl hooks install

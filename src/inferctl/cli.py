@@ -14,9 +14,12 @@ import typer
 from httpx2 import HTTPError
 from lightkube import ApiError
 
+from inferctl.checks.commands import EXAMPLES as CHECK_EXAMPLES
 from inferctl.checks.commands import check
 from inferctl.checks.hook_commands import app as hooks
 from inferctl.cluster.commands import app as cluster
+from inferctl.doctor.commands import EXAMPLES as DOCTOR_EXAMPLES
+from inferctl.doctor.commands import doctor
 from inferctl.errors import InferctlError
 from inferctl.release.commands import deploy
 from inferctl.tools.commands import tools
@@ -31,8 +34,9 @@ app = typer.Typer(
 app.add_typer(cluster, name="cluster")
 app.command()(tools)
 app.command()(deploy)
-app.command()(check)
+app.command(epilog=CHECK_EXAMPLES)(check)
 app.add_typer(hooks, name="hooks")
+app.command(epilog=DOCTOR_EXAMPLES)(doctor)
 
 _INTERRUPTED = 130
 _DEBUG = "INFERCTL_DEBUG"

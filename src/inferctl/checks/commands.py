@@ -19,7 +19,8 @@ from inferctl.tools.programs import Purpose
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_EXAMPLES = """\b
+#: Shown below the options.
+EXAMPLES = """\b
 Examples:
   inferctl check
   inferctl check mypy "ruff check"
