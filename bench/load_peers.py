@@ -1,8 +1,9 @@
 """Compares the load generator with its peers in one run against one server that keeps its own record.
 
-Server and client get one core each, and the greatest weight that the scheduler gives to a session, so that a machine
-which does other things as well measures the tools more than itself. Two tables, as Markdown: the time to first token
-that each tool reports next to the server's own, and what each tool calls an answer that did not end as it should.
+Server and client get one core each. So that a machine which does other things as well measures the tools and not
+itself, both have real-time priority while requests are under way: round robin with slices of 1 ms, which shares the
+client's core among the processes of one tool much as an idle machine would. Two tables, as Markdown: the time to
+first token that each tool reports next to the server's own, and what each tool calls an answer that did not end well.
 
     python3 -m bench.load_peers --tokenizer DIR --vllm PATH --guidellm PATH --inference-perf PATH --aiperf PATH
     python3 -m bench.load_peers --table latency --streams 100 300 1000       (load.py alone, where no peer is found)
@@ -13,6 +14,7 @@ import http.client
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -31,8 +33,10 @@ SERVER_CORE, CLIENT_CORE = "0", "1"
 ANSWERS_PER_STREAM = 12
 FAULTY_REQUESTS, FAULTY_STREAMS = 20, 5
 LONGEST_SECONDS = 240
-LOOK_SECONDS = 0.3
-WEIGHT = "-19"  # nice value of a whole session; threads of one tool share it as they would on an idle machine
+WEIGHT = "-10"
+LOOK_SECONDS = 0.1
+LONGEST_HURRY_SECONDS = 60  # a tool that spins would otherwise keep the core from everybody else
+SLICE = Path("/proc/sys/kernel/sched_rr_timeslice_ms")
 
 
 class BenchError(Exception):
@@ -45,21 +49,42 @@ def say(text: str) -> None:
 
 
 def start(core: str, command: list[str], environment: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
-    """Starts a program on one core, as a session of its own."""
+    """Starts a program on one core, as a session of its own, whose start may not take long either."""
     with log.open("wb") as output:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             ["taskset", "-c", core, *command],
             env=os.environ | environment,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-
-
-def hurry(session: int) -> None:
-    """Gives a session as much weight against all others as there is, where we may."""
     with suppress(OSError):
-        Path(f"/proc/{session}/autogroup").write_text(WEIGHT)
+        Path(f"/proc/{process.pid}/autogroup").write_text(WEIGHT)
+    return process
+
+
+def hurry(session: int, policy: int = os.SCHED_RR) -> None:
+    """Gives every thread of a session real-time priority, or takes it away, where we may."""
+    parameters = os.sched_param(0 if policy == os.SCHED_OTHER else 10)
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if os.getsid(int(process.name)) == session:
+                for thread in (process / "task").iterdir():
+                    os.sched_setscheduler(int(thread.name), policy, parameters)
+
+
+@contextmanager
+def short_slices() -> Iterator[None]:
+    """Sets the slices of round-robin scheduling to 1 ms, and hurries ourselves, where we may."""
+    before = SLICE.read_text() if SLICE.exists() else ""
+    with suppress(OSError):
+        SLICE.write_text("1")
+        os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(20))
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            SLICE.write_text(before)
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
@@ -112,17 +137,29 @@ def measure(tool: Tool, job: Job, port: int, ending: str) -> tuple[Claim | None,
     with serving(port, ending, job.folder):
         command, environment = tool.command(job)
         process = start(CLIENT_CORE, command, environment, job.folder / "tool.log")
-        deadline = time.monotonic() + LONGEST_SECONDS
-        while process.poll() is None and time.monotonic() < deadline:
-            if record(port)["at_once"]:
-                hurry(process.pid)
-            time.sleep(LOOK_SECONDS)
-        stop(process)
+        try:
+            attend(process, port)
+        finally:
+            stop(process)
         try:
             return tool.claim(job.folder), record(port, "/record")
         except (OSError, KeyError, IndexError, TypeError, ValueError) as error:
             say(f"{tool.name}: no report ({error!r}), see {job.folder / 'tool.log'}")
             return None, record(port, "/record")
+
+
+def attend(process: subprocess.Popen[bytes], port: int) -> None:
+    """Waits for the tool's end, at most LONGEST_SECONDS, and hurries it while requests are under way."""
+    deadline = time.monotonic() + LONGEST_SECONDS
+    hurried = 0.0
+    while process.poll() is None and time.monotonic() < deadline:
+        began = time.monotonic()
+        if record(port)["at_once"] and hurried < LONGEST_HURRY_SECONDS:
+            hurry(process.pid)
+            time.sleep(10 * LOOK_SECONDS)
+            hurried += time.monotonic() - began
+        time.sleep(LOOK_SECONDS)
+    hurry(process.pid, os.SCHED_OTHER)
 
 
 def percentile(values: list[float], percent: float) -> float:
@@ -207,21 +244,24 @@ def main() -> int:
         {name: getattr(options, name.replace("-", "_")) for name in ("vllm", "guidellm", "inference-perf", "aiperf")}
     )
     mine = [ours(Path(sys.executable), LOAD, connection) for connection in ("keepalive", "new")]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # as Ctrl-C does: what was started is stopped
     folder = Path(tempfile.mkdtemp(prefix="load-peers-"))
     say(f"logs and reports go to {folder}")
     wanted = options.table or ["latency", "endings"]
+    plan = {
+        "latency": lambda: latency_table(
+            [*mine, *peers], options.streams, options.port, folder / "latency", options.tokenizer
+        ),
+        "endings": lambda: ending_table(
+            [mine[0], *peers], options.endings, options.port, folder / "endings", options.tokenizer
+        ),
+    }
     try:
-        if "latency" in wanted:
-            for line in latency_table(
-                [*mine, *peers], options.streams, options.port, folder / "latency", options.tokenizer
-            ):
-                print(line, flush=True)
-            print()
-        if "endings" in wanted:
-            for line in ending_table(
-                [mine[0], *peers], options.endings, options.port, folder / "endings", options.tokenizer
-            ):
-                print(line, flush=True)
+        with short_slices():
+            for name in wanted:
+                for line in plan[name]():
+                    print(line, flush=True)
+                print(flush=True)
     except BenchError as error:
         say(str(error))
         return 2
