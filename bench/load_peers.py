@@ -169,11 +169,15 @@ def percentile(values: list[float], percent: float) -> float:
 
 
 def share_sent(asked: list[float], streams: int) -> float:
-    """Returns requests per second in the middle half of the run, as a share of what the streams could have sent."""
+    """Returns requests in the middle of the run, as a share of what so many streams can send in that time.
+
+    The middle is a whole number of answers long, so that tools whose streams move in step count fairly.
+    """
     times = sorted(asked)
-    quarter = len(times) // 4
-    middle = times[quarter : len(times) - quarter]
-    return (len(middle) - 1) / (middle[-1] - middle[0]) * ANSWER_SECONDS / streams
+    middle = (times[0] + times[-1]) / 2
+    half = ANSWERS_PER_STREAM / 4 * ANSWER_SECONDS
+    sent = sum(middle - half <= at < middle + half for at in times)
+    return sent / (streams * ANSWERS_PER_STREAM / 2)
 
 
 def latency_table(tools: list[Tool], sizes: list[int], port: int, folder: Path, tokenizer: Path) -> Iterator[str]:
