@@ -91,7 +91,9 @@ def _from_schema(node: Schema) -> st.SearchStrategy[Any]:
     if "enum" in full:
         return _rarely(hostile_text(), st.sampled_from(full["enum"]))
     types = full["type"] if isinstance(full["type"], list) else [full["type"]]
-    drawn = st.one_of([_OF_TYPE[name](full) for name in types])
+    drawn = st.one_of([_OF_TYPE[name](full) for name in types if name != "null"])
+    if "null" in types:
+        drawn = _rarely(st.none(), drawn)
     if "allOf" in full:
         judge = jsonschema.Draft7Validator({**full, "definitions": reference.schema()["definitions"]})
         return drawn.filter(judge.is_valid)
@@ -150,7 +152,6 @@ _OF_TYPE: dict[str, Callable[[Schema], st.SearchStrategy[Any]]] = {
     "integer": _integer,
     "number": _number,
     "boolean": lambda _: st.booleans(),
-    "null": lambda _: st.none(),
     "array": _array,
     "object": _object,
 }

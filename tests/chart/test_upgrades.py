@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
 from inferctl.paths import CHART, tool
 
@@ -58,3 +59,18 @@ def test_upgrade_from_the_last_release_keeps_the_selectors(run: Callable[..., st
     assert _selectors(run, namespace) == before
     run("helm", "rollback", "mock", 1, "-n", namespace)
     assert _selectors(run, namespace) == before
+
+
+@pytest.mark.cluster
+def test_upgrade_reuses_blocks_that_were_left_empty(run: Callable[..., str], tmp_path: Path) -> None:
+    """--reuse-values hands the nulls of the first file to the next chart's schema, which must let them in."""
+    blocks = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+    empty: dict[str, object] = {name: None for name in blocks if name not in {"image", "engine"}}
+    empty["engine"] = dict.fromkeys(blocks["engine"])
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump(empty))
+    minimal = CHART / "ci" / "minimal-values.yaml"
+    given = ["--values", minimal, "--values", file]
+    run("helm", "install", "mock", RELEASED, "-n", "empty", "--create-namespace", *given)
+    run("helm", "upgrade", "mock", CHART, "-n", "empty", "--reuse-values", "--set", "replicaCount=2")
+    assert "PodDisruptionBudget" in _selectors(run, "empty")

@@ -53,6 +53,10 @@ the key, its value, why it cannot work and what to write.
 {{- if hasKey $engine.env "MODEL_NAME" -}}
   {{- $problems = append $problems (printf "engine.env.MODEL_NAME is %s, but the chart sets MODEL_NAME to model.name (%q): remove it from engine.env and set model.name" (toJson $engine.env.MODEL_NAME) .model.name) -}}
 {{- end -}}
+{{- $size := add (len (toJson $engine.args)) (len (toJson $engine.env)) -}}
+{{- if gt $size 500000 -}}
+  {{- $problems = append $problems (printf "engine.args and engine.env hold about %d bytes, more than the 500000 for which a Helm release has room: put long texts into a ConfigMap and mount it with extraVolumes" $size) -}}
+{{- end -}}
 {{- range $name, $value := $engine.env -}}
   {{- if and (not (or (kindIs "string" $value) (kindIs "bool" $value) (kindIs "map" $value))) (contains "e" (toJson $value)) -}}
     {{- $problems = append $problems (printf "engine.env.%s is %s, a number that cannot be told from another way to write it: put it in quotes as the engine should get it" $name (toJson $value)) -}}
@@ -101,9 +105,9 @@ the key, its value, why it cannot work and what to write.
 
 {{- define "inference-service.podProblems" -}}
 {{- $problems := list -}}
-{{- range $label := list "app.kubernetes.io/name" "app.kubernetes.io/instance" -}}
+{{- range $label := list "app.kubernetes.io/name" "app.kubernetes.io/instance" "pod-template-hash" -}}
   {{- if hasKey $.podLabels $label -}}
-    {{- $problems = append $problems (printf "podLabels holds %s, by which the Service finds the pods: leave it out, the chart sets it" $label) -}}
+    {{- $problems = append $problems (printf "podLabels holds %s, by which Kubernetes finds the pods: leave it out, it is set for you" $label) -}}
   {{- end -}}
 {{- end -}}
 {{- $names := list "shm" "tmp" -}}
@@ -126,10 +130,26 @@ the key, its value, why it cannot work and what to write.
   {{- if or (has .name (list "shm" "tmp")) (not (has .name $names)) -}}
     {{- $problems = append $problems (printf "extraVolumeMounts mounts %q, which is not in extraVolumes: add a volume of that name there" .name) -}}
   {{- end -}}
-  {{- if has .mountPath $paths -}}
+  {{- if has (clean .mountPath) $paths -}}
     {{- $problems = append $problems (printf "extraVolumeMounts uses the mountPath %q, where something is mounted already: choose another path, or set sharedMemory.size to \"\" for /dev/shm" .mountPath) -}}
   {{- end -}}
-  {{- $paths = append $paths .mountPath -}}
+  {{- $paths = append $paths (clean .mountPath) -}}
+{{- end -}}
+{{- $spreads := list -}}
+{{- range .topologySpreadConstraints -}}
+  {{- $spread := printf "%s, %s" .topologyKey .whenUnsatisfiable -}}
+  {{- if has $spread $spreads -}}
+    {{- $problems = append $problems (printf "topologySpreadConstraints holds two entries for %s: keep one" $spread) -}}
+  {{- end -}}
+  {{- $spreads = append $spreads $spread -}}
+{{- end -}}
+{{- $size := 0 -}}
+{{- range $name, $value := .podAnnotations -}}
+  {{- $size = add $size (len $name) (len (include "inference-service.text" $value)) -}}
+{{- end -}}
+{{- /* The API server's limit is 262144; the rest is for the Prometheus annotations. */ -}}
+{{- if gt $size 262000 -}}
+  {{- $problems = append $problems (printf "podAnnotations holds %d bytes, more than the 262000 for which an object has room: put long texts into a ConfigMap" $size) -}}
 {{- end -}}
 {{- toJson $problems -}}
 {{- end }}

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _SCHEMA_LINE = re.compile(r"^\s*- at '(?P<pointer>.*?)': (?P<clause>.*)$")
 _TEMPLATE_LINE = re.compile(r"execution error at \([^)]*\): (?P<first>.*)$")
 _NAME = re.compile(r"'([^']*)'")
+_OR_NULL = re.compile(r"null or |, <nil>")  # true, since null is the default, but nothing to advise
 _KEY = re.compile(r"^[A-Za-z]+(\.[A-Za-z0-9_./-]+)?")
 _SHOWN = 60  # characters of a value that are shown
 
@@ -69,7 +70,8 @@ def _from_schema(line: str, values: object) -> Iterator[Problem]:
         for name in _NAME.findall(match["clause"]):
             yield Problem(reference.dotted([*path, name]), f"is no key of {place}", _suggestion(path, name))
     else:
-        yield Problem(place, f"is {_shown(values, path)}: {match['clause']}", reference.hint(path))
+        clause = _OR_NULL.sub("", match["clause"])
+        yield Problem(place, f"is {_shown(values, path)}: {clause}", reference.hint(path))
 
 
 def _suggestion(path: Sequence[str], name: str) -> str:
