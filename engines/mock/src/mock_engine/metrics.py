@@ -126,10 +126,10 @@ class Metrics:
         self._generated.inc(number)
         self._between.observe(seconds)
 
-    def finished(self, job: Job, reason: str, now: float) -> None:
-        """A job ended; `reason` is vLLM's finished_reason."""
-        self._labelled_counters["request_success"][reason].inc()
-        admitted, first, last = job.admitted or now, job.first or now, job.last or now
+    def finished(self, job: Job, now: float) -> None:
+        """A job got all its tokens."""
+        self._labelled_counters["request_success"][job.finish_reason].inc()
+        admitted, first, last = job.admitted, job.first, job.last
         observed = {
             "e2e_request_latency_seconds": now - job.arrived,
             "request_queue_time_seconds": admitted - job.arrived,

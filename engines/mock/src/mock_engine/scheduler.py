@@ -50,8 +50,8 @@ class Observer(Protocol):
     def next_tokens(self, number: int, seconds: float) -> None:
         """`number` more tokens came `seconds` after the ones before."""
 
-    def finished(self, job: "Job", reason: str, now: float) -> None:
-        """A job ended; `reason` is vLLM's finished_reason."""
+    def finished(self, job: "Job", now: float) -> None:
+        """A job got all its tokens; as in vLLM, one that is aborted is not counted."""
 
 
 class Job:
@@ -131,19 +131,19 @@ class Scheduler:
         if job.ended:
             return
         if job in self.running:
-            self._end(job, "abort")
+            self._end(job)
             self._admit()
             self._arm()
         else:
             self.waiting.remove(job)
-            self._end(job, "abort")
+            self._end(job)
 
     def fail_all(self, reason: str) -> None:
         """Gives every job up and tells its sink so."""
         jobs = [*self.running, *self.waiting]
         self.waiting.clear()
         for job in jobs:
-            self._end(job, "abort")
+            self._end(job)
             job.sink.fail(reason)
 
     def _vary(self, seconds: float) -> float:
@@ -206,16 +206,16 @@ class Scheduler:
                 heapq.heapreplace(heap, (job.due, next(self._order), job))
             else:
                 heapq.heappop(heap)
-                self._end(job, job.finish_reason)
+                self._end(job)
+                self._observer.finished(job, now)
             job.sink.tokens(job, number)
         if produced:
             self._observer.step(produced)
         self._admit()
         self._arm()
 
-    def _end(self, job: Job, reason: str) -> None:
+    def _end(self, job: Job) -> None:
         job.ended = True
         self.running.discard(job)
         if self.idle:
             self._idle.set()
-        self._observer.finished(job, reason, monotonic())
