@@ -36,7 +36,7 @@ Backend = Annotated[str, typer.Option(help="embedded, kind or existing; by defau
 Cluster = Annotated[str, typer.Option(help="The cluster's name; by default 'inference'.")]
 OnlyControl = Annotated[bool, typer.Option("--control", help="Take the protection away: the run must lose requests.")]
 AllowNodes = Annotated[
-    str, typer.Option(help="The context on whose nodes scenarios may act; not needed for an embedded cluster.")
+    str, typer.Option(help="The context on whose nodes scenarios may act; only needed for an existing cluster.")
 ]
 ReleaseName = Annotated[str, typer.Option(help="A release in the namespace 'default'.")]
 

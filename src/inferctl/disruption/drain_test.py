@@ -37,7 +37,7 @@ def drain_test(
         target: the cluster.
         release: a release that is deployed there, in the namespace ``default``.
         control: take the protection away; then only loss is a result.
-        nodes_allowed: the context on whose nodes this may act; an embedded cluster needs no such word.
+        nodes_allowed: the context on whose nodes this may act; only an existing cluster needs this word.
         progress: told of each step.
         observe: is given the run's recorder, and returns what to call when the run has ended.
 

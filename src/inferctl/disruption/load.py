@@ -212,6 +212,9 @@ class LoadPod:
             "terminationGracePeriodSeconds": 1,
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
+            # A lost DNS packet must not look like a request that the service refused: ask again after 1 s, not after 5,
+            # and not for two records from one port, which connection tracking may drop.
+            "dnsConfig": {"options": [{"name": "single-request-reopen"}, {"name": "timeout", "value": "1"}]},
             "affinity": {"nodeAffinity": affinity},
             "tolerations": [{"key": _CONTROL_PLANE, "operator": "Exists", "effect": "NoSchedule"}],
             "securityContext": {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from lightkube.resources.core_v1 import Pod
@@ -196,9 +197,9 @@ class Run:
 
     def finish_long_streams(self) -> None:
         """Send no new long answers: those that were at risk go on, and the run need not wait for others."""
-        for load in self.loads:
-            if load.load.tokens > _SHORT_ENOUGH:
-                load.stop()
+        long = [load for load in self.loads if load.load.tokens > _SHORT_ENOUGH]
+        with ThreadPoolExecutor(len(long) or 1) as pool:
+            list(pool.map(lambda load: load.stop(), long))
 
     def quietly(self, undo: Callable[[], object]) -> None:
         """Undo something in a clean-up: what fails is told, and the clean-up goes on."""

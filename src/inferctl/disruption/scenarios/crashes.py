@@ -99,7 +99,6 @@ class NodeKilled(_Crash):
             _NODE_SECONDS + 30,
         )
         run.wait_requests(100)
-        run.finish_long_streams()
 
     def strike(self, run: Run) -> None:
         """Do it."""

@@ -98,7 +98,6 @@ class BlockedDrain(_TwoNodes):
         run.show("nodes", "pods", "pdb")
         run.act("uncordon both")
         run.uncordon(*self.nodes)
-        run.finish_long_streams()
 
     def expect(self, state: State, found: Findings) -> list[str]:
         """Kubectl gave up with the budget's message."""

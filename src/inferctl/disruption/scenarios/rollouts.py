@@ -159,7 +159,6 @@ class Scale(Scenario):
         )
         run.act("replicaCount 2")
         run.upgrade({"replicaCount": 2})
-        run.finish_long_streams()
 
 
 class Uninstall(Scenario):
@@ -174,7 +173,6 @@ class Uninstall(Scenario):
     def disrupt(self, run: Run) -> None:
         """Uninstall."""
         run.release.uninstall()
-        run.finish_long_streams()
 
     def settled(self, run: Run) -> None:
         """Every pod is gone."""
