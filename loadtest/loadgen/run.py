@@ -35,6 +35,7 @@ class Run:
         self._tasks: set[asyncio.Task[None]] = set()
         self._problem: BaseException | None = None
         self._dropped = 0
+        self._left = settings.requests if settings.requests is not None else -1  # -1: no limit
         self._in_flight = asyncio.Semaphore(settings.concurrency)
         self._started = 0.0
 
@@ -91,11 +92,20 @@ class Run:
 
     async def _stream(self) -> None:
         failures = 0
-        while not self._stopping.is_set():
+        while self._may_send():
             outcome = await self._sender.send(time.monotonic())
             failures = 0 if outcome == OK else failures + 1
             if failures:
                 await self._wait(self._stopping, wait_after_failures(failures))
+
+    def _may_send(self) -> bool:
+        """Takes one from the requests that may still be sent; after the last of them the run ends."""
+        if self._stopping.is_set() or not self._left:
+            return False
+        self._left -= 1
+        if not self._left:
+            self._stopping.set()
+        return True
 
     async def _open_loop(self) -> None:
         settings = self._settings
@@ -103,11 +113,12 @@ class Run:
         schedule = offsets(settings.arrival, settings.rate, burst_size=settings.burst_size, seed=settings.seed)
         for offset in schedule:
             due = self._started + offset
-            if offset >= settings.duration_seconds:
+            if offset >= settings.duration_seconds or self._left == 0:
                 return
             if await self._wait(self._told_to_stop, due - time.monotonic()):
                 self._dropped += self._missed(offset, schedule)
                 return
+            self._left -= 1
             self._spawn(self._arrive(due))
 
     def _missed(self, offset: float, schedule: Iterator[float]) -> int:
@@ -151,7 +162,8 @@ class Run:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        if self._stopping.is_set() and not self._tasks:
+        if not self._tasks and (self._stopping.is_set() or not self._left):
+            self._stopping.set()
             self._over.set()
         if not task.cancelled() and task.exception() is not None:
             self._problem = self._problem or task.exception()

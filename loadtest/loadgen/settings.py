@@ -18,6 +18,7 @@ class Settings:
 
     target: str
     duration_seconds: float
+    requests: int | None
     concurrency: int
     model_name: str
     max_tokens: int
@@ -70,6 +71,7 @@ class Variable:
 VARIABLES = (
     Variable("TARGET", None, parsing.target, "base address of the service; required"),
     Variable("DURATION_SECONDS", "120", parsing.seconds(), "how long new requests are sent"),
+    Variable("REQUESTS", "", parsing.count(1, 2**31), "end after so many requests, if the duration is not over before"),
     Variable(
         "CONCURRENCY",
         "4",

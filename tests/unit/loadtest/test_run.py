@@ -210,6 +210,15 @@ def test_overloaded(load: Load) -> None:
     assert "latency ttft" not in run.printed
 
 
+def test_number_of_requests(load: Load) -> None:
+    """A run of so many requests sends exactly these and ends; none of them is dropped for want of a place."""
+    closed = load(whole, REQUESTS="7", CONCURRENCY="3")
+    burst = load(whole, REQUESTS="7", CONCURRENCY="3", ARRIVAL="burst", RATE="50", BURST_SIZE="7")
+    for run in (closed, burst):
+        assert (run.counts, run.summary.dropped, run.engine.requests) == ({"ok": 7}, 0, 7)
+        assert run.summary.ended - run.summary.started < 10
+
+
 def test_no_hidden_limit(load: Load) -> None:
     """As many streams as asked for are open at once: no pool below caps them."""
     streams = 300
