@@ -13,7 +13,7 @@ from rich.table import Table
 
 from inferctl.cluster.backend import choose
 from inferctl.console import Progress
-from inferctl.disruption.catalog import SCENARIOS, chosen
+from inferctl.disruption.catalog import QUICK, SCENARIOS, chosen
 from inferctl.disruption.drain_test import drain_test
 from inferctl.disruption.rollout_test import rollout_test
 from inferctl.disruption.session import Session
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from inferctl.disruption.session import Result
     from inferctl.report.recorder import Recorder
 
+_PIPE_WIDTH = 200
 _EXIT = {Outcome.PROVEN: 0, Outcome.LOSS: 1, Outcome.NOT_MEASURED: 2}
 
 Backend = Annotated[str, typer.Option(help="embedded, kind or existing; by default what fits this machine.")]
@@ -226,12 +227,13 @@ def _conclude(results: list[Result]) -> int:
 
 
 def _list() -> None:
-    table = Table("scenario", "class", "what it does", "controls")
+    table = Table("scenario", "class", "what it does", "controls", box=None, padding=(0, 2, 0, 0))
     for scenario in SCENARIOS:
         name = "-" if scenario.promise is Promise.LOSES else scenario.promise.name
         table.add_row(scenario.name, name, scenario.summary, ", ".join(c.name for c in scenario.controls))
-    console = Console(highlight=False)
+    # A pipe has no width to keep to: one line per scenario.
+    console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
     console.print(table)
     for promise in Promise:
         console.print(f"{'-' if promise is Promise.LOSES else promise.name}: {promise.value}", markup=False)
-    console.print("quick: rollout, drain, bad-rollout, kubelet-restart, node-killed. all: every one.", markup=False)
+    console.print(f"quick: {', '.join(QUICK)}. all: every one.", markup=False)

@@ -45,7 +45,7 @@ class Control:
         name: appended to the scenario's name.
         values: laid over the release's values before load starts.
         takes_away: what protection that is.
-        swallow_sigterm: run the engine below a shell that does not pass SIGTERM on.
+        swallow_sigterm: run the engine below a process that does not pass SIGTERM on.
         longer_answers: the long answers take 39 s, so that one is open at the moment that counts.
         kill_engines: kill the engines on the struck node together with the disruption.
     """

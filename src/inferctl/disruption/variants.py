@@ -12,8 +12,13 @@ from inferctl.process.command import run
 if TYPE_CHECKING:
     from inferctl.cluster.target import Target
 
-#: As process 1, a shell without a trap ignores SIGTERM, and passes none on. The last word keeps it from exec.
-_SWALLOW = ("sh", "-c", 'python3 -m mock_engine "$@"; exit $?', "engine")
+#: What `sh -c engine` does in an image with a shell: process 1 has no handler, so that SIGTERM is dropped, and passes
+#: none on to the engine below it.
+_SWALLOW = (
+    "python3",
+    "-c",
+    "import subprocess, sys; sys.exit(subprocess.call([sys.executable, '-m', 'mock_engine', *sys.argv[1:]]))",
+)
 
 
 def labelled(target: Target, name: str, digest: str, label: str) -> str:
@@ -22,7 +27,7 @@ def labelled(target: Target, name: str, digest: str, label: str) -> str:
 
 
 def swallowing_sigterm(target: Target, name: str, digest: str) -> str:
-    """Push an image whose engine runs below a shell that swallows SIGTERM; returns its digest."""
+    """Push an image whose engine runs below a process that swallows SIGTERM; returns its digest."""
     return _mutate(target, name, digest, f"--entrypoint={_comma_separated(_SWALLOW)}")
 
 

@@ -98,7 +98,9 @@ def find(state: State) -> Findings:
             found.lost.setdefault(how, []).append(request)
             if how != KEPT and (request.sent is None or request.sent >= began):
                 last_failure = max(last_failure or request.end, request.end)
-        if request.first_token is not None and request.end >= found.struck.get(request.pod, math.inf):
+        # A stream that has its head but no token yet can be cut as well.
+        begun = request.first_token is not None or how == CUT
+        if begun and request.end >= found.struck.get(request.pod, math.inf):
             found.at_risk.append(request)
     if last_failure is not None and began < last_failure:
         found.restored_after = last_failure - began

@@ -12,7 +12,7 @@ from inferctl.cluster.target import Target
 from inferctl.disruption.load import Load, LoadPod
 from inferctl.disruption.podlog import _sortable, follow
 from inferctl.disruption.scenario import EVERY_LOAD
-from inferctl.disruption.variants import _SWALLOW, _comma_separated
+from inferctl.disruption.variants import _comma_separated
 from inferctl.paths import LOADTEST
 from inferctl.release.helm import Release
 from inferctl.report.recorder import Recorder
@@ -120,5 +120,5 @@ def test_time_stamps_sort_by_time() -> None:
 
 
 def test_entry_point_is_quoted() -> None:
-    """A word with quotes reaches the image as it is."""
-    assert _comma_separated(_SWALLOW) == 'sh,-c,"python3 -m mock_engine ""$@""; exit $?",engine'
+    """Words with quotes and commas reach the image as they are."""
+    assert _comma_separated(("sh", "-c", 'echo "a", b')) == 'sh,-c,"echo ""a"", b"'
