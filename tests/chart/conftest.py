@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
@@ -32,12 +31,7 @@ class Render(Protocol):
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of the chart's tests."""
     parser.addoption("--update-golden", action="store_true", help="write the golden manifests anew")
-    parser.addoption(
-        "--chart-files",
-        type=int,
-        default=int(os.environ.get("CHART_FILES", "2000")),
-        help="how many random values files the property tests try",
-    )
+    parser.addoption("--chart-files", type=int, default=2000, help="how many random values files to try")
 
 
 @pytest.fixture

@@ -159,29 +159,34 @@ _OF_TYPE: dict[str, Callable[[Schema], st.SearchStrategy[Any]]] = {
 
 def _reconcile(drawn: Values) -> None:
     """Make the keys agree that are bound to each other, so that most files are good ones."""
-    rollout = drawn.get("rollout", {})
-    sleep = rollout.get("preStopSeconds", 10)
-    if rollout.get("terminationGracePeriodSeconds", 90) <= sleep:
+    rollout = drawn.get("rollout") or {}
+    sleep = _given(rollout, "preStopSeconds", 10)
+    if _given(rollout, "terminationGracePeriodSeconds", 90) <= sleep:
         rollout["terminationGracePeriodSeconds"] = sleep + 1
-    probes = drawn.get("probes", {})
-    period = probes.get("periodSeconds", 5)
-    if probes.get("timeoutSeconds", 2) > period:
+    probes = drawn.get("probes") or {}
+    period = _given(probes, "periodSeconds", 5)
+    if _given(probes, "timeoutSeconds", 2) > period:
         probes["timeoutSeconds"] = period
-    budget = drawn.get("podDisruptionBudget", {})
-    budget["minAvailable"] = min(budget.get("minAvailable", 1), max(0, drawn.get("replicaCount", 1) - 1))
-    names = [volume["name"] for volume in drawn.get("extraVolumes", [])]
-    mounts = drawn.get("extraVolumeMounts", [])[: len(names)]
-    for mount, name in zip(mounts, names, strict=False):
-        mount["name"] = name
-    if "extraVolumeMounts" in drawn:
-        drawn["extraVolumeMounts"] = mounts
-    resources = drawn.get("resources", {})
+    budget = drawn.get("podDisruptionBudget") or {}
+    most = max(0, _given(drawn, "replicaCount", 1) - 1)
+    budget["minAvailable"] = min(_given(budget, "minAvailable", 1), most)
+    names = [volume["name"] for volume in drawn.get("extraVolumes") or ()]
+    if drawn.get("extraVolumeMounts"):
+        pairs = zip(drawn["extraVolumeMounts"], names, strict=False)
+        drawn["extraVolumeMounts"] = [{**mount, "name": name} for mount, name in pairs]
+    resources = drawn.get("resources") or {}
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     for name in list(requests):
         if name in limits:
             requests[name] = copy.deepcopy(limits[name])
         elif "/" in name:
             del requests[name]
+
+
+def _given(part: Values, key: str, default: int) -> int:
+    """A number of a part of the file; missing and null are the default."""
+    value = part.get(key)
+    return default if value is None else int(value)
 
 
 def _fit_the_cluster(drawn: Values) -> None:

@@ -38,7 +38,7 @@ def test_example_renders_to_its_golden_manifest(file: Path, request: pytest.Fixt
     """A change of what is rendered shows in a reviewed file."""
     rendered = rendering.render([file], release="mock", namespace="team")
     golden = GOLDEN / f"{_name(file)}.yaml"
-    if request.config.getoption("--update-golden"):
+    if request.config.getoption("--update-golden", default=False):
         golden.write_text(rendered, encoding="utf-8")
     wanted = golden.read_text(encoding="utf-8") if golden.exists() else ""
     difference = difflib.unified_diff(wanted.splitlines(), rendered.splitlines(), "golden", "rendered", lineterm="")

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+#: As many as fit into a few minutes; ./just chart-fuzz asks for more.
+FILES = 2000
+
 #: Files in one example: they are judged at the same time, and the API server is not kept waiting for Helm.
 _AT_ONCE = 4
 
@@ -33,7 +36,7 @@ def judge(api_server: Path) -> Iterator[Judge]:
 @pytest.mark.cluster
 def test_every_file_is_refused_by_name_or_obeyed_to_the_letter(judge: Judge, request: pytest.FixtureRequest) -> None:
     """Random files, hostile ones among them; the smallest that fails is printed."""
-    files: int = request.config.getoption("--chart-files")
+    files: int = request.config.getoption("--chart-files", default=FILES)
     batches = st.lists(st.tuples(values(), releases()), min_size=_AT_ONCE, max_size=_AT_ONCE)
 
     @settings(

@@ -137,6 +137,14 @@ def test_check_says_what_the_service_will_do(tmp_path: Path) -> None:
         assert said in checked.output
 
 
+def test_check_leaves_the_number_of_pods_to_an_autoscaler(tmp_path: Path) -> None:
+    """It claims nothing about a number that it cannot know."""
+    checked = _check(tmp_path, IMAGE + "externalAutoscaler: true\n", "--json")
+    behaviour = json.loads(checked.output)["behaviour"]
+    assert (behaviour["replicas"], behaviour["most_pods"], behaviour["least_ready"]) == (None, None, None)
+    assert "as many as the autoscaler says" in _check(tmp_path, IMAGE + "externalAutoscaler: true\n").output
+
+
 @pytest.mark.parametrize(
     ("values", "remark"),
     [

@@ -27,8 +27,8 @@ class Behaviour:
         grace_seconds: from the decision to stop a pod until it is killed.
         pre_stop_seconds: the part of it before SIGTERM.
         stream_seconds: the part of it in which the engine finishes its streams; None if nobody tells it.
-        most_pods: pods during a rollout.
-        least_ready: serving pods during a rollout.
+        most_pods: pods during a rollout; None where an autoscaler decides.
+        least_ready: serving pods during a rollout; None where an autoscaler decides.
         kept_by_drains: ready pods that node drains leave; None without a budget.
         devices: devices per pod (GPUs), by resource name.
     """
@@ -42,8 +42,8 @@ class Behaviour:
     grace_seconds: int
     pre_stop_seconds: int
     stream_seconds: int | None
-    most_pods: int
-    least_ready: int
+    most_pods: int | None
+    least_ready: int | None
     kept_by_drains: int | None
     devices: dict[str, str]
 
@@ -54,7 +54,6 @@ def describe(release: Release, *, namespace: str) -> Behaviour:
     startup = release.engine["startupProbe"]
     strategy = spec["strategy"]["rollingUpdate"]
     replicas = spec.get("replicas")
-    count = 1 if replicas is None else replicas
     budget = release.of_kind("PodDisruptionBudget")
     service = release.service
     limits = release.engine.get("resources", {}).get("limits", {})
@@ -68,8 +67,8 @@ def describe(release: Release, *, namespace: str) -> Behaviour:
         grace_seconds=release.pod["terminationGracePeriodSeconds"],
         pre_stop_seconds=release.engine.get("lifecycle", {}).get("preStop", {}).get("sleep", {}).get("seconds", 0),
         stream_seconds=_stream_seconds(release.argv),
-        most_pods=count + strategy["maxSurge"],
-        least_ready=max(0, count - strategy["maxUnavailable"]),
+        most_pods=None if replicas is None else replicas + strategy["maxSurge"],
+        least_ready=None if replicas is None else max(0, replicas - strategy["maxUnavailable"]),
         kept_by_drains=budget["spec"]["minAvailable"] if budget else None,
         devices={name: str(amount) for name, amount in limits.items() if "/" in name},
     )
@@ -91,7 +90,11 @@ def in_words(behaviour: Behaviour) -> list[tuple[str, str]]:
         drain = f"up to {whole} a pod: {sleep}, {streams}, the rest to exit; a longer answer is cut"
     deadline = f"failed after {behaviour.rollout_deadline_seconds} s without progress"
     devices = ", ".join(f"{amount} {name}" for name, amount in behaviour.devices.items()) or "no accelerator"
-    pods = "as many as the autoscaler says" if behaviour.replicas is None else str(behaviour.replicas)
+    if behaviour.replicas is None:
+        pods, rollout = "as many as the autoscaler says", "pods are replaced one after the other"
+    else:
+        pods = str(behaviour.replicas)
+        rollout = f"at most {behaviour.most_pods} pod(s), at least {behaviour.least_ready} ready"
     if behaviour.kept_by_drains is None:
         kept = "no budget: all pods may be evicted at once"
     else:
@@ -105,7 +108,7 @@ def in_words(behaviour: Behaviour) -> list[tuple[str, str]]:
         ("drain", drain),
         (
             "rollout",
-            f"at most {behaviour.most_pods} pod(s), at least {behaviour.least_ready} ready; {deadline}",
+            f"{rollout}; {deadline}",
         ),
         ("node drain", kept),
     ]
