@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 MOCK = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(MOCK / "src"))  # the package is installed in the image only
 DEADLINE_SECONDS = 10.0
 FAST = {"TTFT_SECONDS": "0.01", "INTER_TOKEN_SECONDS": "0.002", "POD_NAME": "pod-7"}
 

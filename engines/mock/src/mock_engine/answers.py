@@ -156,7 +156,7 @@ class Stream(Answer):
         self.writer = writer
         self.sequence = 0
         self._abort_style = abort_style
-        self._opened = False
+        self.opened = False
         self._choices: list[_StreamChoice] = []
 
     def choice(self, index: int) -> Choice:
@@ -172,9 +172,7 @@ class Stream(Answer):
 
     def open(self) -> None:
         """Names the role of each choice before the first token of any; completions have none."""
-        if self._opened:
-            return
-        self._opened = True
+        self.opened = True
         if self.shape.kind == "chat":
             usage = Usage(sum(self.generation.prompts), 0) if self.generation.continuous_usage else None
             for choice in self._choices:
@@ -232,15 +230,17 @@ class _StreamChoice(Choice):
 
     def tokens(self, job: Job, number: int) -> None:
         stream = self.answer
-        stream.open()
-        if job.remaining and stream.writer.congested:
+        if not stream.opened:
+            stream.open()
+        remaining = job.remaining
+        if remaining and stream.writer.congested:
             self._held += number
             return
         number += self._held
         self._held = 0
         content = text.answer(job.seed, job.emitted - number, number)
         usage = stream.usage() if stream.generation.continuous_usage else None
-        if not job.remaining:
+        if not remaining:
             fingerprint = not stream.generation.include_usage
             closing = stream.shape.closing(
                 self.index, content, job.finish_reason, stream.sequence, usage=usage, fingerprint=fingerprint
