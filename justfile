@@ -59,6 +59,14 @@ lint:
 _k8s-version:
     @sed -nE 's|.*kindest/node:v([0-9.]+)@.*|\1|p' local/kind-config.yml
 
+# Write docs/commands.md anew, from the recipes and from the help of every command.
+docs:
+    python -m inferctl.reference
+
+# Write docs/walkthrough.md anew: runs every command in it, for about ten minutes, and needs a machine without a cluster.
+walkthrough:
+    python docs/make_walkthrough.py
+
 # Pin the Python packages anew, by hash (needs uv).
 lock:
     uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "just lock" --group pyproject.toml:dev --output-file requirements.lock pyproject.toml

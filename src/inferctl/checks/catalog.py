@@ -52,7 +52,7 @@ class Check:
 CHECKS = (
     Check("unit tests", ("pytest", "--no-header", "-m", "not cluster", "tests/unit"), closing_line=True),
     Check("chart tests", ("pytest", "--no-header", "-m", "not cluster", "tests/chart"), closing_line=True),
-    Check("mypy", ("mypy", "src", "engines/mock/src", "loadtest", "tests", "bench")),
+    Check("mypy", ("mypy", "src", "engines/mock/src", "loadtest", "tests", "bench", "docs")),
     Check("helm unittest", ("helm", "unittest", _CHART)),
     Check("helm lint, kubeconform", ("just", "lint")),
     Check("import-linter", ("lint-imports",)),
