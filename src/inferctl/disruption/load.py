@@ -184,6 +184,12 @@ class LoadPod:
         )
         self._stopped.clear()
 
+    @staticmethod
+    def sweep(release: Release) -> None:
+        """Remove every load of a release that an earlier run could not remove."""
+        options = (*release.target.kubectl_options, f"--namespace={release.namespace}")
+        run([tool("kubectl"), *options, "delete", "pod,configmap", f"--selector={_OWNER}={release.name}", "--now"])
+
     def _kubectl(self, *arguments: str, stdin: str = "") -> str:
         options = (*self._release.target.kubectl_options, f"--namespace={self._release.namespace}")
         return run([tool("kubectl"), *options, *arguments], stdin=stdin, deadline=90)

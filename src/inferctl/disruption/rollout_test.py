@@ -12,6 +12,7 @@ from inferctl.disruption.watch import Watch
 from inferctl.errors import EnvironmentProblem
 from inferctl.paths import RUNS
 from inferctl.release.helm import Release, merged
+from inferctl.report import html
 from inferctl.report.findings import find
 from inferctl.report.recorder import Recorder
 
@@ -26,6 +27,7 @@ UNPROTECTED: dict[str, Any] = {"rollout": {"preStopSeconds": 0, "terminationGrac
 _BEFORE_SECONDS = 20.0
 _SETTLE_SECONDS = 300.0
 _TAIL_SECONDS = 120.0
+_SUMMARY = "helm upgrade replaces every pod while load runs for a fixed time"
 _MODEL, _PORT = "mock/mock-8b", 8000
 
 
@@ -64,6 +66,8 @@ def rollout_test(
     api = target.client()
     name = f"{time.strftime('%Y%m%d-%H%M%S')}-rollout-test{'-control' if control else ''}"
     recorder = Recorder(RUNS / name / "timeline.jsonl")
+    recorder.record("run", scenario="rollout-test (control)" if control else "rollout-test", text=_SUMMARY, promise="A")
+    LoadPod.sweep(subject)
     load = LoadPod(
         Load("fixed", streams=streams, seconds=seconds), subject, recorder,
         image=f"{own['image']['repository']}@{own['image']['digest']}",
@@ -100,7 +104,9 @@ def rollout_test(
     verdict = _judged(recorder, control=control)
     recorder.record("verdict", outcome=verdict.outcome.value, reason=verdict.reason)
     recorder.close()
-    progress.say(f"timeline: {recorder.path}")
+    page = recorder.path.with_name("report.html")
+    html.write(recorder.path, page)
+    progress.say(f"report: {page}")
     return verdict
 
 

@@ -9,6 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from httpx2 import HTTPError
+from lightkube import ApiError
+
 from inferctl.disruption import variants
 from inferctl.disruption.load import LoadPod
 from inferctl.disruption.nodes import Nodes
@@ -16,7 +19,7 @@ from inferctl.disruption.run import REST_SECONDS, Run
 from inferctl.disruption.scenario import LONG_TOKENS, LONGER_TOKENS
 from inferctl.disruption.verdict import Outcome, Verdict, judge
 from inferctl.disruption.watch import Watch
-from inferctl.errors import CommandFailed, DeadlineExceeded, EnvironmentProblem, UsageError
+from inferctl.errors import CommandFailed, EnvironmentProblem, InferctlError, UsageError
 from inferctl.paths import RUNS, tool
 from inferctl.process.command import run as run_program
 from inferctl.release.helm import Release, merged
@@ -121,6 +124,7 @@ class Session:
         if self._own_namespace:
             self._make_namespace()
         self.release.recover()
+        LoadPod.sweep(self.release)
         if self._watch is None:
             self._watch = Watch(self.release)
 
@@ -134,9 +138,10 @@ class Session:
     def run(self, kind: type[Scenario], control: Control | None = None) -> Result:
         """Run a scenario, or one of its controls, from arrangement to verdict.
 
+        What goes wrong on the way is the verdict's reason.
+
         Raises:
             UsageError: it cannot run on this cluster.
-            InferctlError: the release could not be deployed, or the clean-up failed.
         """
         if reason := self.refusal(kind):
             raise UsageError(f"scenario {kind.name!r}: {reason}")
@@ -173,20 +178,20 @@ class Session:
             run.wait(lambda _: "" if run.serving() else "no pod serves", REST_SECONDS)
             with progress.step("starting load"):
                 self._start_loads(scenario, run)
-            try:
-                self._wait_at_risk(scenario, run)
-                recorder.record("disrupt", text=scenario.summary, pods=run.aimed_at, retires=scenario.retires)
-                progress.say(f"disruption: {scenario.summary}")
-                scenario.disrupt(run)
-                run.finish_long_streams()
-                with progress.step("waiting until it has settled"):
-                    scenario.settled(run)
-                recorder.record("settled", text="settled")
-                with progress.step("ending load"):
-                    self._end_loads(run)
-            except DeadlineExceeded as error:
-                # The run came to no end: what it counted so far may still show loss.
-                trouble = str(error)
+            self._wait_at_risk(scenario, run)
+            recorder.record("disrupt", text=scenario.summary, pods=run.aimed_at, retires=scenario.retires)
+            progress.say(f"disruption: {scenario.summary}")
+            scenario.disrupt(run)
+            run.finish_long_streams()
+            with progress.step("waiting until it has settled"):
+                scenario.settled(run)
+            recorder.record("settled", text="settled")
+            with progress.step("ending load"):
+                self._end_loads(run)
+        except (InferctlError, ApiError, HTTPError) as error:
+            # The run came to no end, and other scenarios need not suffer: what it counted may still show loss.
+            trouble = str(error)
+            progress.say(trouble)
         finally:
             if self._watch:
                 self._watch.detach()
@@ -208,10 +213,12 @@ class Session:
             kept_allowed=kept * max(1, len(found.struck)),
             young=frozenset(load.load.name for load in run.loads if load.load.max_age),
         )
-        if run.control is None:
-            complaints = scenario.expect(run.recorder.state, found) if not trouble else [trouble]
-            if complaints and verdict.outcome is Outcome.PROVEN:
-                verdict = Verdict(Outcome.NOT_MEASURED if trouble else Outcome.LOSS, "; ".join(complaints))
+        lost = verdict.outcome is Outcome.LOSS or (run.control and verdict.outcome is Outcome.PROVEN)
+        if trouble and not lost:
+            verdict = Verdict(Outcome.NOT_MEASURED, trouble.splitlines()[0])
+        elif run.control is None and verdict.outcome is Outcome.PROVEN:
+            complaints = scenario.expect(run.recorder.state, found)
+            verdict = Verdict(Outcome.LOSS, "; ".join(complaints)) if complaints else verdict
         run.recorder.record("verdict", outcome=verdict.outcome.value, reason=verdict.reason)
         return verdict, found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from datetime import UTC, datetime
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -59,7 +59,7 @@ def render(state: State) -> str:
         reason=verdict.get("reason", "the run was not finished"),
         numbers=_numbers(found),
         key=_KEY,
-        notes=[(f"{note['t'] - start:.1f}", _note(note)) for note in state.notes],
+        notes=_notes(state, start),
         lost=_lost_rows(found, start),
         environment=_environment(state, start),
         data=_script(json.dumps(_data(state, found, start, end), separators=(",", ":"))),
@@ -102,6 +102,15 @@ def _numbers(found: Findings) -> list[tuple[str, str]]:
         ("bound on the cut rate of streams at risk", bound(len(found.at_risk))),
         ("service restored", back),
     ]
+
+
+def _notes(state: State, start: float) -> list[tuple[str, str]]:
+    """When and what; what the cluster repeats is told once, with how often it was said."""
+    said = Counter(_note(note) for note in state.notes)
+    first: dict[str, float] = {}
+    for note in state.notes:
+        first.setdefault(_note(note), note["t"] - start)
+    return [(f"{at:.1f}", f"{text} ({said[text]} times)" if said[text] > 1 else text) for text, at in first.items()]
 
 
 def _note(note: dict[str, Any]) -> str:
