@@ -23,6 +23,7 @@ from inferctl.doctor.commands import doctor
 from inferctl.errors import InferctlError
 from inferctl.release.commands import deploy
 from inferctl.tools.commands import tools
+from inferctl.values.commands import app as values
 
 app = typer.Typer(
     name="inferctl",
@@ -34,6 +35,7 @@ app = typer.Typer(
 app.add_typer(cluster, name="cluster")
 app.command()(tools)
 app.command()(deploy)
+app.add_typer(values, name="values")
 app.command(epilog=CHECK_EXAMPLES)(check)
 app.add_typer(hooks, name="hooks")
 app.command(epilog=DOCTOR_EXAMPLES)(doctor)
