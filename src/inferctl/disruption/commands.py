@@ -65,10 +65,11 @@ def run_scenarios(  # noqa: PLR0917 - the options of a command line, which typer
     if list_ or not name:
         _list()
         return
-    progress = Progress()
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    progress = Progress(console)
     runs = _plan(name, with_controls=with_controls, only_control=control)
     target = choose(backend, cluster).up(progress)
-    session = _session(target, image, allow_nodes, progress)
+    session = _session(target, image, allow_nodes, progress, console)
     _refuse_early(session, runs, name)
     results: list[Result] = []
     session.prepare()
@@ -116,10 +117,11 @@ def run_drain_test(
 
     Example: inferctl drain-test --control
     """
-    progress = Progress()
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    progress = Progress(console)
     target = choose(backend, cluster).target()
     result = drain_test(
-        target, release=release, control=control, nodes_allowed=allow_nodes, progress=progress, observe=_live()
+        target, release=release, control=control, nodes_allowed=allow_nodes, progress=progress, observe=_live(console)
     )
     _tell(result, progress)
     raise typer.Exit(result.verdict.exit_code)
@@ -151,7 +153,7 @@ def _plan(name: str, *, with_controls: bool, only_control: bool) -> list[tuple[t
     return plan
 
 
-def _session(target: Target, image: str, allow_nodes: str, progress: Progress) -> Session:
+def _session(target: Target, image: str, allow_nodes: str, progress: Progress, console: Console) -> Session:
     if image:
         repository, at, digest = image.partition("@")
         if not at or not digest.startswith("sha256:"):
@@ -165,12 +167,12 @@ def _session(target: Target, image: str, allow_nodes: str, progress: Progress) -
         digest=digest,
         progress=progress,
         nodes_allowed=allow_nodes,
-        observe=_live(),
+        observe=_live(console),
     )
 
 
-def _live() -> Callable[[Recorder], Callable[[], None]]:
-    console = Console(stderr=True, highlight=False)
+def _live(console: Console) -> Callable[[Recorder], Callable[[], None]]:
+    """The view shares the console of the progress lines: one display inside the other."""
     return lambda recorder: live.show(recorder, console)
 
 

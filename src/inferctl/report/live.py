@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _REFRESH_SECONDS = 0.5
 _NOTES = 4
 _STYLES = {"Ready": "green", "Terminating": "yellow", "Unready": "red", "Running": "cyan", "Gone": "dim"}
-_SHOWN = ("requests", "in flight", OK, CUT, REFUSED, KEPT, UNFINISHED)
+_SHOWN = ("requests", "in flight", OK, CUT, REFUSED, "refused, kept", UNFINISHED)
 
 
 def show(recorder: Recorder, console: Console) -> Callable[[], None]:
