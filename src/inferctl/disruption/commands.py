@@ -34,7 +34,7 @@ _PIPE_WIDTH = 200
 _EXIT = {Outcome.PROVEN: 0, Outcome.LOSS: 1, Outcome.NOT_MEASURED: 2}
 
 Backend = Annotated[str, typer.Option(help="embedded, kind or existing; by default what fits this machine.")]
-Cluster = Annotated[str, typer.Option(help="The cluster's name; by default 'inference'.")]
+Cluster = Annotated[str, typer.Option("--name", help="The cluster's name, or the context of an existing one.")]
 OnlyControl = Annotated[bool, typer.Option("--control", help="Take the protection away: the run must lose requests.")]
 AllowNodes = Annotated[
     str, typer.Option(help="The context on whose nodes scenarios may act; only needed for an existing cluster.")
@@ -60,7 +60,7 @@ def run_scenarios(  # noqa: PLR0917 - the options of a command line, which typer
     """Disrupt a release under load and say what was lost; exit code 0 proven, 1 loss, 2 not measured.
 
     Examples: inferctl test --list; inferctl test rollout; inferctl test quick --with-controls;
-    inferctl test drain --control; inferctl test drain --backend existing --allow-nodes my-context
+    inferctl test drain --control; inferctl test drain --backend existing --name my-context --allow-nodes my-context
     """
     if list_ or not name:
         _list()

@@ -9,9 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inferctl.cluster import embedded, init_client, network
+from inferctl.cluster import embedded, init_client, launch, network
 from inferctl.cluster.spec import ClusterSpec
-from inferctl.errors import DeadlineExceeded, UsageError
+from inferctl.errors import ComponentFailed, DeadlineExceeded, UsageError
 from inferctl.paths import state_root
 from inferctl.process.identity import ProcessIdentity
 
@@ -70,8 +70,10 @@ class Nodes:
 
     def connect(self, node: str, *, connected: bool) -> None:
         """Cut a node off the network, or connect it again."""
-        switch = int((self._spec.folder / "init.pid").read_text().split()[0])
-        network.set_port(self._spec, self._node(node), switch, up=connected)
+        switch = launch.identity(self._spec.folder)
+        if switch is None:
+            raise ComponentFailed(f"cluster {self._spec.name!r}: its network is gone; run cluster-up to build it anew")
+        network.set_port(self._spec, self._node(node), switch.pid, up=connected)
 
     def kill_engine(self, pod_uid: str) -> None:
         """Send SIGKILL to every process in a pod but its sandbox's.
