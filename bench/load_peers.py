@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,6 @@ LOAD = HERE.parent / "loadtest/load.py"
 SERVER_CORE, CLIENT_CORE = "0", "1"
 ANSWERS_PER_STREAM = 12
 FAULTY_REQUESTS, FAULTY_STREAMS = 20, 5
-LONGEST_SECONDS = 240
 WEIGHT = "-10"
 LOOK_SECONDS = 0.1
 LONGEST_HURRY_SECONDS = 60  # a tool that spins would otherwise keep the core from everybody else
@@ -138,7 +138,7 @@ def measure(tool: Tool, job: Job, port: int, ending: str) -> tuple[Claim | None,
         command, environment = tool.command(job)
         process = start(CLIENT_CORE, command, environment, job.folder / "tool.log")
         try:
-            attend(process, port)
+            attend(process, port, job.limit)
         finally:
             stop(process)
         try:
@@ -148,9 +148,9 @@ def measure(tool: Tool, job: Job, port: int, ending: str) -> tuple[Claim | None,
             return None, record(port, "/record")
 
 
-def attend(process: subprocess.Popen[bytes], port: int) -> None:
-    """Waits for the tool's end, at most LONGEST_SECONDS, and hurries it while requests are under way."""
-    deadline = time.monotonic() + LONGEST_SECONDS
+def attend(process: subprocess.Popen[bytes], port: int, limit: float) -> None:
+    """Waits for the tool's end, at most so many seconds, and hurries it while requests are under way."""
+    deadline = time.monotonic() + limit
     hurried = 0.0
     while process.poll() is None and time.monotonic() < deadline:
         began = time.monotonic()
@@ -180,19 +180,18 @@ def share_sent(asked: list[float], streams: int) -> float:
     return sent / (streams * ANSWERS_PER_STREAM / 2)
 
 
-def latency_table(tools: list[Tool], sizes: list[int], port: int, folder: Path, tokenizer: Path) -> Iterator[str]:
+def latency_table(tools: list[Tool], sizes: list[int], port: int, common: Job) -> Iterator[str]:
     """Yields the first table's lines."""
     yield "| tool | streams | p50 said | p99 said | p50 true | p99 true | p99 off by | most at once | sent |"
     yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     for streams in sizes:
         for number, tool in enumerate(tools):
             say(f"latency: {tool.name}, {streams} streams")
-            job = Job(
-                f"http://127.0.0.1:{port}",
-                streams,
-                streams * ANSWERS_PER_STREAM,
-                folder / f"{streams}-{number}",
-                tokenizer,
+            job = replace(
+                common,
+                streams=streams,
+                requests=streams * ANSWERS_PER_STREAM,
+                folder=common.folder / f"{streams}-{number}",
             )
             claim, kept = measure(tool, job, port, "ok")
             if claim is None or claim.ttft_p50 is None or claim.ttft_p99 is None:
@@ -208,7 +207,7 @@ def latency_table(tools: list[Tool], sizes: list[int], port: int, folder: Path, 
             )
 
 
-def ending_table(tools: list[Tool], endings: list[str], port: int, folder: Path, tokenizer: Path) -> Iterator[str]:
+def ending_table(tools: list[Tool], endings: list[str], port: int, common: Job) -> Iterator[str]:
     """Yields the second table's lines."""
     yield "| what the server does | " + " | ".join(tool.name for tool in tools) + " |"
     yield "| --- |" + " --- |" * len(tools)
@@ -216,9 +215,7 @@ def ending_table(tools: list[Tool], endings: list[str], port: int, folder: Path,
         cells = []
         for number, tool in enumerate(tools):
             say(f"endings: {tool.name}, {ending}")
-            job = Job(
-                f"http://127.0.0.1:{port}", FAULTY_STREAMS, FAULTY_REQUESTS, folder / f"{ending}-{number}", tokenizer
-            )
+            job = replace(common, folder=common.folder / f"{ending}-{number}")
             claim, kept = measure(tool, job, port, ending)
             cells.append(verdict(claim, len(kept["asked"])))
         yield f"| {ENDINGS[ending]} | " + " | ".join(cells) + " |"
@@ -242,6 +239,7 @@ def main() -> int:
     parser.add_argument("--table", choices=("latency", "endings"), action="append", help="only this one")
     parser.add_argument("--streams", type=int, nargs="+", default=[100, 300])
     parser.add_argument("--endings", choices=ENDINGS, nargs="+", default=[name for name in ENDINGS if name != "ok"])
+    parser.add_argument("--limit", type=float, default=240, help="seconds after which a tool is stopped")
     parser.add_argument("--port", type=int, default=18990)
     options = parser.parse_args()
     peers = found(
@@ -252,13 +250,17 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="load-peers-"))
     say(f"logs and reports go to {folder}")
     wanted = options.table or ["latency", "endings"]
+    common = Job(
+        url=f"http://127.0.0.1:{options.port}",
+        streams=FAULTY_STREAMS,
+        requests=FAULTY_REQUESTS,
+        folder=folder,
+        tokenizer=options.tokenizer,
+        limit=options.limit,
+    )
     plan = {
-        "latency": lambda: latency_table(
-            [*mine, *peers], options.streams, options.port, folder / "latency", options.tokenizer
-        ),
-        "endings": lambda: ending_table(
-            [mine[0], *peers], options.endings, options.port, folder / "endings", options.tokenizer
-        ),
+        "latency": lambda: latency_table([*mine, *peers], options.streams, options.port, common),
+        "endings": lambda: ending_table([mine[0], *peers], options.endings, options.port, common),
     }
     try:
         with short_slices():

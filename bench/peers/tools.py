@@ -24,6 +24,7 @@ class Job:
     requests: int
     folder: Path
     tokenizer: Path
+    limit: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,8 @@ def ours(python: Path, load: Path, connection: str) -> Tool:
         environment = {
             "TARGET": job.url,
             "CONCURRENCY": str(job.streams),
-            "DURATION_SECONDS": f"{job.requests / job.streams * ANSWER_SECONDS:.2f}",
+            "REQUESTS": str(job.requests),
+            "DURATION_SECONDS": f"{job.limit:g}",
             "START_SPREAD_SECONDS": str(ANSWER_SECONDS),
             "CONNECTION": connection,
             "STALL_SECONDS": "5",
