@@ -76,7 +76,7 @@ def ours(python: Path, load: Path, connection: str) -> Tool:
         ttft = record["latency"]["ttft"]
         failures = {name: count for name, count in record["outcomes"].items() if name != "ok"}
         words = ", ".join(f"{name} {count}" for name, count in failures.items())
-        if record["client"]["overloaded"]:
+        if record["client"]["overloaded"] and not failures:
             words = "client overloaded"
         good = record["outcomes"].get("ok", 0)
         return Claim(good, record["total"] - good, ttft["p50"], ttft["p99"], words)
