@@ -25,6 +25,7 @@ Examples:
   inferctl check
   inferctl check mypy "ruff check"
   inferctl check --list
+
 \b
 Exit codes: 0 all is well, 1 a check failed, 2 a program is missing.
 """

@@ -18,6 +18,7 @@ Example:
 _STAGED_EXAMPLES = """\b
 Example:
   git add file.py && inferctl hooks staged
+
 \b
 Exit codes: 0 all is well, 1 a check failed, 2 a program is missing.
 """

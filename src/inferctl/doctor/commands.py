@@ -17,6 +17,7 @@ EXAMPLES = """\b
 Examples:
   inferctl doctor
   inferctl doctor --json | jq '.areas[].problems'
+
 \b
 Exit codes: 0 checks and a cluster can be run here, 2 something must be put right first.
 """

@@ -33,6 +33,7 @@ Examples:
   inferctl values check my-model.yaml
   inferctl values check my-model.yaml --release chat --namespace search
   inferctl values check my-model.yaml --json | jq .behaviour.grace_seconds
+
 \b
 Exit codes: 0 the file is good, 1 it has problems, 2 it could not be checked.
 """

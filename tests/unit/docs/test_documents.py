@@ -75,7 +75,7 @@ def _ours(line: str) -> list[str]:
     line = re.sub(r"^(\$ |sudo |nix develop \S+ -c |[A-Z_]+=\S+ |\.venv/bin/)*", "", line.strip())
     if not line.startswith(("./just ", "just ", "inferctl ")):
         return []
-    words = shlex.split(re.split(r" [|>]| && ", line)[0], comments=True)
+    words = shlex.split(re.split(r" [|>]| && |\s{2,}", line)[0], comments=True)
     return [words[0].removeprefix("./"), *words[1:]]
 
 

@@ -1,0 +1,67 @@
+"""What every command has in common: help with an example, plain errors, completion, and colours for terminals alone."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from inferctl import reference
+
+_INFERCTL = Path(sys.executable).parent / "inferctl"
+_PAGES = reference.page().partition("## inferctl\n")[2].split("\n### ")[1:]
+_LEAVES = [page for page in _PAGES if "\nCommands:\n" not in page]
+
+
+def run(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run inferctl as a user does, without a terminal."""
+    return subprocess.run(
+        [_INFERCTL, *words], capture_output=True, text=True, check=False, env={**os.environ, **variables}
+    )
+
+
+@pytest.mark.parametrize("page", _LEAVES, ids=lambda page: page.partition("\n")[0].strip())
+def test_help_has_an_example(page: str) -> None:
+    """Whoever asks a command for help sees how it is used, under its own name."""
+    name = page.partition("\n")[0].strip()
+    usage, _, rest = page.partition("Usage: ")[2].partition("\n")
+    assert usage.startswith(name)
+    assert re.search(rf"\b{name}\b", rest)
+    assert "\b" not in page, "a mark of the help's source is printed"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["cluster", "upp"], "upp"),
+        (["cluster", "up", "--nmae", "x"], "--nmae"),
+        (["cluster", "status", "--backend", "docker"], "backend 'docker': write embedded, kind or existing"),
+        (["check", "--jobs", "0"], "Invalid value for '--jobs'"),
+        (["check", "nonsense"], "check nonsense: there is none of this name"),
+        (["cluster", "status", "--backend", "kind", "--name", ""], "docker"),
+    ],
+)
+def test_mistake_is_told_without_a_traceback(words: list[str], said: str) -> None:
+    """A wrong command, option, value or backend: exit code 2, what was wrong on standard error, and no traceback."""
+    done = run(*words, PATH="/nonexistent")
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not done.stdout
+
+
+def test_output_that_no_terminal_reads_has_no_colours() -> None:
+    """A pipe or a file gets plain text, help and errors included."""
+    for done in (run("--help"), run("cluster", "upp"), run("doctor"), run("check", "--list")):
+        assert "\x1b" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("typed", "offered"), [("inferctl clu", "cluster"), ("inferctl cluster do", "down")])
+def test_shell_completes_commands(typed: str, offered: str) -> None:
+    """The shell is offered the commands that begin as typed."""
+    words = {"COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" ")), "_INFERCTL_COMPLETE": "complete_bash"}
+    assert run(**words).stdout.split() == [offered]
