@@ -5,18 +5,22 @@ The bridge is not on the host's own stack, where a container engine's firewall w
 
 from __future__ import annotations
 
+import os
 import time
+from contextlib import contextmanager
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyroute2 import IPRoute, NetNS
+from pyroute2 import IPRoute, netns
 from pyroute2.netlink.exceptions import NetlinkError
 
 from inferctl.cluster.spec import SERVICE_NETWORK
 from inferctl.errors import DeadlineExceeded
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from inferctl.cluster.spec import ClusterSpec, NodeSpec
 
 _BRIDGE = "bridge"
@@ -45,9 +49,9 @@ def wait_namespace(pid: int) -> None:
 
 def make_bridge(spec: ClusterSpec, switch: int) -> None:
     """Make the bridge in the namespace of process ``switch``, and give the host its address on it."""
-    with NetNS(f"/proc/{switch}/ns/net") as namespace:
-        namespace.link("add", ifname=_BRIDGE, kind="bridge")
-        _up(namespace, _BRIDGE)
+    with _inside(switch) as stack:
+        stack.link("add", ifname=_BRIDGE, kind="bridge")
+        _up(stack, _BRIDGE)
     with IPRoute() as host:
         host.link("add", ifname=spec.host_link, kind="veth", peer={"ifname": "host", "net_ns_pid": switch})
         index = _up(host, spec.host_link)
@@ -58,26 +62,26 @@ def make_bridge(spec: ClusterSpec, switch: int) -> None:
 def attach(spec: ClusterSpec, node: NodeSpec, process: int, switch: int) -> None:
     """Link the namespace of ``process`` to the bridge, with the node's address and routes to the others' pods."""
     port = port_name(spec, node)
-    with NetNS(f"/proc/{switch}/ns/net") as namespace:
-        namespace.link("add", ifname=port, kind="veth", peer={"ifname": _NODE_LINK, "net_ns_pid": process})
+    with _inside(switch) as stack:
+        stack.link("add", ifname=port, kind="veth", peer={"ifname": _NODE_LINK, "net_ns_pid": process})
     _enslave(switch, port)
-    with NetNS(f"/proc/{process}/ns/net") as namespace:
-        _up(namespace, "lo")
-        index = _up(namespace, _NODE_LINK)
-        namespace.addr("add", index=index, address=str(node.address), prefixlen=_PREFIX)
+    with _inside(process) as stack:
+        _up(stack, "lo")
+        index = _up(stack, _NODE_LINK)
+        stack.addr("add", index=index, address=str(node.address), prefixlen=_PREFIX)
         # What a node's own programs send to a service must have a route before kube-proxy redirects it.
         # There is no default route: nothing leaves the cluster.
-        namespace.route("add", dst=str(SERVICE_NETWORK), oif=index)
+        stack.route("add", dst=str(SERVICE_NETWORK), oif=index)
         for other in spec.nodes:
             if other != node:
-                namespace.route("add", dst=str(other.pods), gateway=str(other.address))
+                stack.route("add", dst=str(other.pods), gateway=str(other.address))
 
 
 def set_port(spec: ClusterSpec, node: NodeSpec, switch: int, *, up: bool) -> None:
     """Cut a node off the network, or connect it again."""
-    with NetNS(f"/proc/{switch}/ns/net") as namespace:
-        index = namespace.link_lookup(ifname=port_name(spec, node))[0]
-        namespace.link("set", index=index, state="up" if up else "down")
+    with _inside(switch) as stack:
+        index = stack.link_lookup(ifname=port_name(spec, node))[0]
+        stack.link("set", index=index, state="up" if up else "down")
 
 
 def port_name(spec: ClusterSpec, node: NodeSpec) -> str:
@@ -109,11 +113,31 @@ def overlaps(network: IPv4Network, *, own_link: str = "") -> list[str]:
     return sorted(set(found))
 
 
+@contextmanager
+def _inside(process: int) -> Iterator[IPRoute]:
+    """The network stack of another process's namespace.
+
+    Only this thread enters it, for as long as it takes to open a socket there. pyroute2's own way forks this whole
+    program, whose signal handlers and clean-up must not run twice.
+    """
+    here = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+    try:
+        netns.setns(f"/proc/{process}/ns/net")
+        try:
+            stack = IPRoute()
+        finally:
+            netns.setns(here)
+    finally:
+        os.close(here)
+    with stack:
+        yield stack
+
+
 def _enslave(switch: int, port: str) -> None:
-    with NetNS(f"/proc/{switch}/ns/net") as namespace:
-        bridge = namespace.link_lookup(ifname=_BRIDGE)[0]
-        index = namespace.link_lookup(ifname=port)[0]
-        namespace.link("set", index=index, master=bridge, state="up")
+    with _inside(switch) as stack:
+        bridge = stack.link_lookup(ifname=_BRIDGE)[0]
+        index = stack.link_lookup(ifname=port)[0]
+        stack.link("set", index=index, master=bridge, state="up")
 
 
 def _up(stack: IPRoute, name: str) -> int:
