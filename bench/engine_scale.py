@@ -80,8 +80,13 @@ def resident_kib(pid: int) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:"))
 
 
-def start(port: int, inter_token: float, core: int) -> subprocess.Popen[bytes]:
-    """Starts the engine on a core and waits until it listens."""
+def start(port: int, inter_token: float, core: int) -> tuple[subprocess.Popen[bytes], float]:
+    """Starts the engine on a core; returns it and the seconds until it listened.
+
+    Raises:
+        Failed: it did not listen in time.
+    """
+    begun = time.monotonic()
     timing = {"TTFT_SECONDS": str(TTFT_SECONDS), "INTER_TOKEN_SECONDS": str(inter_token), "ANSWER_TOKENS": "1000000"}
     flags = ["--port", str(port), "--max-num-seqs", "100000", "--max-model-len", "1m", "--disable-uvicorn-access-log"]
     engine = subprocess.Popen(
@@ -96,9 +101,9 @@ def start(port: int, inter_token: float, core: int) -> subprocess.Popen[bytes]:
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()
         except OSError:
-            time.sleep(0.02)
+            time.sleep(0.005)
         else:
-            return engine
+            return engine, time.monotonic() - begun
     engine.kill()
     raise Failed(f"the engine does not listen on port {port} within 20 s; is the port free and the core idle?")
 
@@ -186,9 +191,11 @@ def main() -> int:
         show(["---"] * len(HEADER), markdown=True)
     os.sched_setaffinity(0, {cores[1]})
     tokens = int(options.seconds / options.inter_token)
+    starts: list[float] = []
     for streams in options.streams:
         try:
-            engine = start(options.port, options.inter_token, cores[0])
+            engine, seconds = start(options.port, options.inter_token, cores[0])
+            starts.append(seconds)
             try:
                 cells = uvloop.run(measure(engine, options.port, streams, tokens, options.inter_token))
             finally:
@@ -198,6 +205,7 @@ def main() -> int:
             print(f"engine_scale.py: {streams} streams: {error or 'not done in time'}", file=sys.stderr)
             return 1
         show(cells, markdown=options.markdown)
+    print(f"start to listening: {sorted(starts)[len(starts) // 2]:.2f} s, the middle one of {len(starts)}")
     return 0
 
 

@@ -131,6 +131,7 @@ class Engine:
             self.port: int = free.getsockname()[1]
         self._log = log
         self._pool = ThreadPoolExecutor(64)
+        self._clients: list[Client] = []
         self.seen_before_ready: set[str] = set()
         with log.open("wb") as output:
             self.process = subprocess.Popen(
@@ -159,8 +160,10 @@ class Engine:
         return self._log.read_text(encoding="utf-8", errors="replace")[-4000:]
 
     def client(self, timeout: float = 30.0) -> Client:
-        """Returns a connection of its own."""
-        return Client(self.port, timeout)
+        """Returns a connection of its own, closed with the engine if not before."""
+        client = Client(self.port, timeout)
+        self._clients.append(client)
+        return client
 
     def ask(
         self,
@@ -228,6 +231,8 @@ class Engine:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self._pool.shutdown(wait=True)
+        for client in self._clients:
+            client.close()
 
 
 def command() -> list[str]:
