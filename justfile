@@ -31,6 +31,48 @@ cluster-status *options:
 deploy *options:
     inferctl deploy "$@"
 
+# Send load to a release from a pod beside it, and count how every request ended.
+load release="mock" seconds="120" concurrency="4" node="":
+    inferctl load --release "$1" --seconds "$2" --concurrency "$3" --node "$4"
+
+# Replace every pod of a release under load and say what was lost; "mock" is deployed first, with a cluster if there is none.
+rollout-test release="mock" *options:
+    {{ if release == "mock" { "inferctl deploy" } else { "true" } }}
+    inferctl rollout-test --release "$@"
+
+# The same with the protection taken away: it must lose requests.
+rollout-test-control release="mock" *options:
+    {{ if release == "mock" { "inferctl deploy" } else { "true" } }}
+    inferctl rollout-test --control --release "$@"
+
+# Drain the node of a release's first pod under load, with two replicas, and say what was lost.
+drain-test release="mock" *options:
+    {{ if release == "mock" { "inferctl deploy --replicas 2" } else { "true" } }}
+    inferctl drain-test --release "$@"
+
+# The same with the protection taken away: it must lose requests.
+drain-test-control release="mock" *options:
+    {{ if release == "mock" { "inferctl deploy --replicas 2" } else { "true" } }}
+    inferctl drain-test --control --release "$@"
+
+# Run the tests on real clusters, which come and go with them.
+e2e *options:
+    inferctl tools cluster release check oldest
+    pytest tests/e2e tests/edges tests/chart engines/mock/tests "$@"
+
+# Run the edge suite on the mock engine.
+edges *options:
+    pytest tests/edges "$@"
+
+# Run the edge suite on real vLLM (CPU build; installs about 6 GB into a folder of its own).
+edges-vllm *options:
+    python tests/edges/run_vllm.py "$@"
+
+# Try 20,000 random values files against the chart and a real API server.
+chart-fuzz *options:
+    inferctl tools cluster release check
+    CHART_FILES=20000 pytest tests/chart/test_properties.py "$@"
+
 # Run formatters in check mode, linters, the chart's checks and the tests that need no cluster.
 check *names:
     inferctl check "$@"

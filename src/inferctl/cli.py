@@ -18,6 +18,8 @@ from inferctl.checks.commands import EXAMPLES as CHECK_EXAMPLES
 from inferctl.checks.commands import check
 from inferctl.checks.hook_commands import app as hooks
 from inferctl.cluster.commands import app as cluster
+from inferctl.disruption.commands import draw_report, run_drain_test, run_rollout_test, run_scenarios
+from inferctl.disruption.load_command import run_load
 from inferctl.doctor.commands import EXAMPLES as DOCTOR_EXAMPLES
 from inferctl.doctor.commands import doctor
 from inferctl.errors import InferctlError
@@ -36,6 +38,11 @@ app.add_typer(cluster, name="cluster")
 app.command()(tools)
 app.command()(deploy)
 app.add_typer(values, name="values")
+app.command(name="load")(run_load)
+app.command(name="rollout-test")(run_rollout_test)
+app.command(name="drain-test")(run_drain_test)
+app.command(name="test")(run_scenarios)
+app.command(name="report")(draw_report)
 app.command(epilog=CHECK_EXAMPLES)(check)
 app.add_typer(hooks, name="hooks")
 app.command(epilog=DOCTOR_EXAMPLES)(doctor)

@@ -1,0 +1,56 @@
+"""``inferctl load``: load on a release and nothing else, for a look at how a service fares."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from inferctl.cluster.backend import choose
+from inferctl.console import Progress
+from inferctl.disruption.load import Load, LoadPod
+from inferctl.errors import EnvironmentProblem
+from inferctl.paths import RUNS
+from inferctl.release.helm import Release
+from inferctl.report.findings import find
+from inferctl.report.recorder import Recorder
+
+_TAIL_SECONDS = 120.0
+_MODEL, _PORT = "mock/mock-8b", 8000
+
+
+def run_load(  # noqa: PLR0917 - the options of a command line, which typer passes by name
+    release: Annotated[str, typer.Option(help="A release in the namespace 'default'.")] = "mock",
+    seconds: Annotated[float, typer.Option(min=1, help="How long to send.")] = 120,
+    concurrency: Annotated[int, typer.Option(min=1, help="How many streams at once.")] = 4,
+    node: Annotated[str, typer.Option(help="The node to send from; by default wherever it fits.")] = "",
+    backend: Annotated[str, typer.Option(help="embedded, kind or existing.")] = "",
+    cluster: Annotated[str, typer.Option(help="The cluster's name; by default 'inference'.")] = "",
+) -> None:
+    """Stream answers from a release to a pod beside it and count how every one ended; exit code 1 if any did not end ok.
+
+    Example: inferctl load --seconds 30 --concurrency 8
+    """
+    progress = Progress()
+    subject = Release(choose(backend, cluster).target(), release)
+    if not subject.status():
+        raise EnvironmentProblem(f"release {release!r} is not deployed; run: ./just deploy")
+    own = subject.values()
+    recorder = Recorder(RUNS / f"{time.strftime('%Y%m%d-%H%M%S')}-load" / "timeline.jsonl")
+    pod = LoadPod(
+        Load("load", streams=concurrency, seconds=seconds), subject, recorder,
+        image=f"{own['image']['repository']}@{own['image']['digest']}",
+        url=f"http://{subject.resource}:{own.get('service', {}).get('port', _PORT)}",
+        model=own.get("model", {}).get("name", _MODEL), hear=typer.echo,
+    )  # fmt: skip
+    try:
+        with progress.step("starting load"):
+            pod.start(node=node)
+            pod.wait_running()
+        pod.wait_ended(seconds + _TAIL_SECONDS)
+    finally:
+        pod.remove()
+        recorder.close()
+    if find(recorder.state).failures:
+        raise typer.Exit(1)
