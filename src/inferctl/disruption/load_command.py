@@ -28,7 +28,7 @@ def run_load(  # noqa: PLR0917 - the options of a command line, which typer pass
     backend: Annotated[str, typer.Option(help="embedded, kind or existing.")] = "",
     cluster: Annotated[str, typer.Option(help="The cluster's name; by default 'inference'.")] = "",
 ) -> None:
-    """Stream answers from a release to a pod beside it and count how every one ended; exit code 1 if any did not end ok.
+    """Stream answers from a release to a pod beside it and count how each ended; exit code 1 if any was not ok.
 
     Example: inferctl load --seconds 30 --concurrency 8
     """
