@@ -144,7 +144,7 @@ def test_nothing_measured(load: Load) -> None:
 
 def test_open_loop_counts_every_arrival(load: Load) -> None:
     """Of the arrivals that a schedule holds, each is sent and counted once, however late we are."""
-    run = load(whole, ARRIVAL="constant", RATE="100", DURATION_SECONDS="0.5")
+    run = load(whole, ARRIVAL="constant", RATE="100", DURATION_SECONDS="0.5", CONCURRENCY="100")
     assert (run.summary.tally.total, run.summary.dropped) == (50, 0)
 
 
