@@ -191,7 +191,8 @@ def test_frozen_engine(load: Load) -> None:
     from_send, from_intended = latencies["ttft"].percentile(50), latencies["ttft_intended"].percentile(50)
     assert from_send is not None
     assert from_intended is not None
-    assert from_send < 0.1 < from_intended
+    assert from_intended > 0.1
+    assert from_send < from_intended / 2
     assert latencies["schedule_delay"].greatest > 0.4
 
 
@@ -284,8 +285,7 @@ def test_time_per_output_token(load: Load) -> None:
         await reply.done()
 
     ends = load(chunky, requests=3).ends()
-    assert ends[0]["tpot"] == pytest.approx(0.1 / 4, rel=0.5)
-    assert ends[0]["tpot"] >= 0.1 / 4
+    assert 0.1 <= ends[0]["tpot"] * 4 <= ends[0]["e2e"] - ends[0]["ttft"] + 1e-5
     assert [ends[1]["tpot"], ends[2]["tpot"]] == [None, None]
 
 
@@ -293,10 +293,10 @@ def test_goodput(load: Load) -> None:
     """An answer that misses an objective is ok but not good."""
 
     async def every_second_is_late(reply: Reply) -> None:
-        await asyncio.sleep(0.3 * (reply.number % 2))
+        await asyncio.sleep(1.0 * (reply.number % 2))
         await reply.whole()
 
-    run = load(every_second_is_late, requests=4, SLO_TTFT_SECONDS="0.25", SLO_E2E_SECONDS="5")
-    assert run.counts == {"ok": 4}
-    assert run.summary.tally.good == 2
-    assert "2 of 4 (50.0%) with ttft<=0.25s e2e<=5s" in run.printed
+    run = load(every_second_is_late, requests=2, SLO_TTFT_SECONDS="0.9", SLO_E2E_SECONDS="5")
+    assert run.counts == {"ok": 2}
+    assert run.summary.tally.good == 1
+    assert "1 of 2 (50.0%) with ttft<=0.9s e2e<=5s" in run.printed
