@@ -224,7 +224,7 @@ def test_whole_answers_break_too(breakable: Engine) -> None:
         breakable.chat("rst", stream=False)
 
 
-@pytest.mark.parametrize("text", ["rst=x", "rst@x", "rst=-1", "rst@2", "boom"])
+@pytest.mark.parametrize("text", ["rst=x", "rst@x", "rst=-1", "rst@2", "boom", "status=200", "status=499", "rst=nan"])
 def test_plans_that_cannot_be_read(text: str) -> None:
     """A plan with a wrong kind or number is refused."""
     with pytest.raises(faults.FaultError):

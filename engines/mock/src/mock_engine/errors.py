@@ -25,4 +25,6 @@ def bad_request(message: str, param: str | None) -> RequestError:
 
 def error_object(status: int, message: str, kind: str, param: str | None = None) -> dict[str, Any]:
     """Returns an error body: an object with message, type, param and code under `error`."""
+    # A request may name things that are no text, such as half a character; its echo must be text.
+    message = message.encode(errors="replace").decode()
     return {"error": {"message": message, "type": kind, "param": param, "code": status}}

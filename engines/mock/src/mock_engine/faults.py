@@ -7,6 +7,7 @@ reset after five events, and all of them end their lines with CRLF. The rate is 
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 
 # What each kind's argument means, and the one that is used when there is none.
 KINDS: dict[str, tuple[str, float]] = {
@@ -26,6 +27,7 @@ KINDS: dict[str, tuple[str, float]] = {
     "exit": ("requests, then the process exits with code 1", 1.0),
 }
 ENDINGS = ("cut", "fin", "rst", "error", "stall")
+_ERROR_STATUSES = {float(status) for status in HTTPStatus if status >= HTTPStatus.BAD_REQUEST}
 HEADER = b"x-mock-fault"
 
 
@@ -67,6 +69,8 @@ def parse(text: str) -> dict[str, Fault]:
             raise FaultError(f"fault {item!r} has no number; write e.g. {kind}=2@0.5") from None
         if not (fault.argument >= 0 and 0 <= fault.rate <= 1):
             raise FaultError(f"fault {item!r} is out of range; write an argument >= 0 and a rate from 0 to 1")
+        if kind == "status" and fault.argument not in _ERROR_STATUSES:
+            raise FaultError(f"fault {item!r} is no error's status; write e.g. status=503")
         plan[kind] = fault
     return plan
 

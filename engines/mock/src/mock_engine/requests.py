@@ -9,6 +9,7 @@ from mock_engine import text
 from mock_engine.errors import RequestError, bad_request
 
 _COMPLETION_MAX_TOKENS = 16
+_MOST_CHOICES = 16384
 # The type of an error in the body's shape; one in a value of it is a BadRequestError.
 _SHAPE = "Bad Request"
 _TRUE = {"1", "true", "t", "yes", "y", "on"}
@@ -56,7 +57,7 @@ def parse_json(body: bytes, content_type: str | None) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         detail = {"input": "<dict of 0 items>", "ctx": {"error": error.msg}}
         raise _invalid(str(error.pos), "json_invalid", "JSON decode error", **detail) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise bad_request("There was an error parsing the body", None) from error
     if not isinstance(value, dict):
         message = "Input should be a valid dictionary or object to extract fields from"
@@ -139,6 +140,17 @@ def check_model(body: Mapping[str, Any], limits: Limits) -> str:
     return str(model)
 
 
+def _check_messages(body: Mapping[str, Any]) -> None:
+    if "messages" not in body:
+        raise _invalid("messages", "missing", "Field required", input=_summary(body))
+    messages = body["messages"]
+    if not isinstance(messages, list):
+        raise _invalid("messages", "list_type", "Input should be a valid list", input=_summary(messages))
+    for index, message in enumerate(messages):
+        if not isinstance(message, dict) or "role" not in message:
+            raise _invalid(f"messages.{index}.role", "missing", "Field required", input=_summary(message))
+
+
 def check_shape(body: Mapping[str, Any], *, chat: bool) -> None:
     """Checks that the fields have the types that they must have, which vLLM does before anything else.
 
@@ -146,18 +158,14 @@ def check_shape(body: Mapping[str, Any], *, chat: bool) -> None:
         RequestError: one of them has not.
     """
     if chat:
-        if "messages" not in body:
-            raise _invalid("messages", "missing", "Field required", input=_summary(body))
-        messages = body["messages"]
-        if not isinstance(messages, list):
-            raise _invalid("messages", "list_type", "Input should be a valid list", input=_summary(messages))
-        for index, message in enumerate(messages):
-            if not isinstance(message, dict) or "role" not in message:
-                location = f"messages.{index}.role"
-                raise _invalid(location, "missing", "Field required", input=_summary(message))
+        _check_messages(body)
     model = body.get("model")
     if model is not None and not isinstance(model, str):
         raise _invalid("model", "string_type", "Input should be a valid string", input=_summary(model))
+    options = body.get("stream_options")
+    if options is not None and not isinstance(options, dict):
+        message = "Input should be a valid dictionary or instance of StreamOptions"
+        raise _invalid("stream_options", "model_type", message, input=_summary(options))
     for field in ("stream", "ignore_eos"):
         _flag(body, field)
     for field in ("max_tokens", "max_completion_tokens", "min_tokens", "n"):
@@ -255,6 +263,8 @@ def _check_choices(body: Mapping[str, Any]) -> int:
         return 1
     if choices < 1:
         raise bad_request(f"n must be at least 1, got {choices}.", None)
+    if choices > _MOST_CHOICES:
+        raise bad_request(f"n must be at most {_MOST_CHOICES}, got {choices}.", None)
     return choices
 
 

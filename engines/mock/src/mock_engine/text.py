@@ -20,7 +20,7 @@ _BEFORE_ANSWER = 3
 
 def split(text: str) -> list[str]:
     """Splits a text into its tokens."""
-    return _TOKEN.findall(text)
+    return _TOKEN.findall(text.encode(errors="replace").decode())
 
 
 def token_id(token: str) -> int:
