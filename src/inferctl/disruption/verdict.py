@@ -29,6 +29,8 @@ class Promise(Enum):
     LOSES = "nothing protects here: the loss is measured, not denied"
 
 
+#: Outcomes that a client which is late itself can cause; every other one takes an answer or a refusal by the server.
+_BY_TIME = frozenset({"stall", "TimeoutError"})
 _EXIT_CODES = {Outcome.PROVEN: 0, Outcome.LOSS: 1, Outcome.NOT_MEASURED: 2}
 
 
@@ -85,9 +87,13 @@ def judge(
 
 
 def _unmeasured(found: Findings) -> str:
-    if found.overloaded:
-        return f"load {', '.join(found.overloaded)} was overloaded itself, so that its counts prove nothing"
-    return "" if found.total else "no request ended"
+    if not found.total:
+        return "no request ended"
+    late = [r for kind in (CUT, REFUSED) for r in found.lost.get(kind, []) if r.outcome in _BY_TIME]
+    doubtful = sum(request.client in found.overloaded for request in late)
+    if doubtful:
+        return f"{doubtful} requests timed out in loads that were too late themselves ({', '.join(found.overloaded)})"
+    return ""
 
 
 def _too_little(found: Findings, promise: Promise, enough: int) -> str:

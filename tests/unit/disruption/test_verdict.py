@@ -129,11 +129,26 @@ def test_unprotected_scenario_must_lose() -> None:
 
 
 @pytest.mark.parametrize("control", [False, True])
-def test_overloaded_client_measures_nothing(*, control: bool) -> None:
-    """Whatever an overloaded load counted, it is not measured."""
-    found = _found(cut=_requests(1))
-    found.overloaded = ["short-new"]
+@pytest.mark.parametrize("outcome", ["stall", "TimeoutError"])
+def test_time_outs_of_a_late_client_measure_nothing(outcome: str, *, control: bool) -> None:
+    """A load that was too late itself may have caused its own time-outs."""
+    lost = _requests(1)
+    lost[0].outcome = outcome
+    found = _found(cut=lost)
+    found.overloaded = ["load"]
     assert judge(found, Promise.A, control=control).outcome is Outcome.NOT_MEASURED
+
+
+def test_late_client_s_other_words_count() -> None:
+    """No client can make a cut answer whole, or have the server send an error, by being late."""
+    found = _found()
+    found.overloaded = ["load"]
+    assert judge(found, Promise.A).outcome is Outcome.PROVEN
+    lost = _requests(1)
+    lost[0].outcome = "error_event"
+    found = _found(cut=lost)
+    found.overloaded = ["load"]
+    assert judge(found, Promise.A).outcome is Outcome.LOSS
 
 
 def test_nothing_ended_is_not_measured() -> None:
