@@ -67,7 +67,7 @@ def wait_for_exit(engine: Engine, run: Run, signalled: float, seconds: float) ->
 
 
 def busy(engine: Engine, timeout: float) -> tuple[list[Future[Answer]], list[Future[Answer]]]:
-    """Sends nine long streams and one other request, and waits until four of them run and more wait."""
+    """Sends nine long streams and one other request, and waits until four of them run and six wait."""
     streams = [engine.begin(timeout, stream=True) for _ in range(3)]
     wholes = [engine.begin(timeout)]
     streams += [engine.begin(timeout, stream=True) for _ in range(6)]
@@ -76,7 +76,7 @@ def busy(engine: Engine, timeout: float) -> tuple[list[Future[Answer]], list[Fut
         metrics = engine.metrics()
         (running,) = metrics["vllm:num_requests_running"].values()
         (waiting,) = metrics["vllm:num_requests_waiting"].values()
-        return running == 4 and waiting >= 2
+        return running == 4 and waiting == 6
 
     engine.wait_for(some_run_and_some_wait)
     return streams, wholes
