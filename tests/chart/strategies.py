@@ -71,7 +71,7 @@ def values(draw: st.DrawFn) -> Values:
     for name, node in reference.schema()["properties"].items():
         if draw(st.integers(0, 3)) == 3:
             drawn[name] = draw(_from_schema(node))
-    image = drawn.setdefault("image", {})
+    image = drawn["image"] = drawn.get("image") or {}
     image["repository"] = draw(_rarely(hostile_text(), st.sampled_from(_REPOSITORIES)))
     image["digest"] = draw(_rarely(hostile_text(), st.just(_DIGEST)))
     if draw(st.integers(0, 9)) < 9:
