@@ -10,15 +10,29 @@ if TYPE_CHECKING:
     from tests.edges.conftest import Engine
 
 
+QUEUE = (
+    "num_requests_running",
+    "num_requests_waiting",
+    "num_requests_waiting_by_reason",
+    "kv_cache_usage_perc",
+)
+
+
 def test_what_does_not_run_waits(engine: Engine) -> None:
     """Of ten streams four run and six wait, for want of capacity; all of them end well."""
-    streams = [engine.begin(stream=True, max_tokens=600) for _ in range(10)]
-    engine.wait_for(lambda: engine.value("num_requests_running") + engine.value("num_requests_waiting") == 10)
-    assert engine.value("num_requests_running") == 4
-    assert engine.value("num_requests_waiting") == 6
-    assert engine.value("num_requests_waiting_by_reason", reason="capacity") == 6
-    assert engine.value("num_requests_waiting_by_reason", reason="deferred") == 0
-    assert 0 < engine.value("kv_cache_usage_perc") <= 1
+    streams = [engine.begin(stream=True, max_tokens=1000) for _ in range(10)]
+    seen: dict[str, list[float]] = {}
+
+    def all_have_come() -> bool:
+        samples = engine.metrics()
+        seen.update({name: list(samples[f"vllm:{name}"].values()) for name in QUEUE})
+        return sum(seen["num_requests_running"] + seen["num_requests_waiting"]) == 10
+
+    engine.wait_for(all_have_come)
+    assert seen["num_requests_running"] == [4]
+    assert seen["num_requests_waiting"] == [6]
+    assert seen["num_requests_waiting_by_reason"] == [6, 0], "for capacity, deferred"
+    assert 0 < seen["kv_cache_usage_perc"][0] <= 1
     for stream in streams:
         answer = stream.result()
         assert (answer.finish_reasons, answer.events[-1]) == (["length"], "[DONE]")
