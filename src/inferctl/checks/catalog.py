@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _PYTHON = ("*.py",)
 _SHELL = ("*.sh", "just", ".ci/run")
 _YAML = ("*.yml", "*.yaml", ".yamllint")
+_PYTEST = ("pytest", "--no-header", "-m", "not cluster")
 _CHART = "charts/inference-service"
 
 
@@ -50,10 +51,11 @@ class Check:
 
 #: Those that take longest come first, so that the last one to end is a short one.
 CHECKS = (
-    Check("unit tests", ("pytest", "--no-header", "-m", "not cluster", "tests/unit"), closing_line=True),
-    Check("chart tests", ("pytest", "--no-header", "-m", "not cluster", "tests/chart"), closing_line=True),
+    Check("unit tests", (*_PYTEST, "tests/unit", "--ignore=tests/unit/loadtest"), closing_line=True),
+    Check("load tests", (*_PYTEST, "tests/unit/loadtest"), closing_line=True),
+    Check("chart tests", (*_PYTEST, "tests/chart"), closing_line=True),
     Check("mypy", ("mypy", "src", "engines/mock/src", "loadtest", "tests", "bench", "docs")),
-    Check("helm unittest", ("helm", "unittest", _CHART)),
+    Check("helm unittest", ("just", "test")),
     Check("helm lint, kubeconform", ("just", "lint")),
     Check("import-linter", ("lint-imports",)),
     Check("ruff format", ("ruff", "format", "--check", "--quiet", "--force-exclude"), _PYTHON, staged=True),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inferctl.errors import EnvironmentProblem
-from inferctl.paths import BIN, KUBE_MODULE
+from inferctl.paths import BIN
 from inferctl.process.command import run
 from inferctl.tools.go import compiler
 
@@ -31,8 +31,7 @@ def environment() -> dict[str, str]:
     # In a hook, git's variables point at the repository that is committed to; a check's own use of git must not.
     inherited = {name: value for name, value in os.environ.items() if name not in _OF_GIT}
     search = [str(BIN), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
-    # Helm finds its plugin for unit tests through HELM_PLUGINS.
-    return {**inherited, "PATH": os.pathsep.join(search), "HELM_PLUGINS": str(KUBE_MODULE)}
+    return {**inherited, "PATH": os.pathsep.join(search)}
 
 
 def locate(checks: Iterable[Check]) -> dict[str, str]:
