@@ -115,7 +115,7 @@ def loading(port: int, log: Path, **environment: str) -> Iterator[subprocess.Pop
         "CONCURRENCY": str(STREAMS),
         "REQUESTS": str(STREAMS),
         "LAG_LIMIT_SECONDS": "10",
-        "STALL_SECONDS": "3",
+        "STALL_SECONDS": "20",
         "SUMMARY_FILE": str(log),
     }
     with started([str(LOAD)], **(settings | environment)) as process:
@@ -148,7 +148,7 @@ def test_stopped_under_load(tmp_path: Path, name: str) -> None:
 def test_drained_under_load(tmp_path: Path) -> None:
     """An engine told to drain finishes what it said was running; that is what the failing cases are compared with."""
     log = tmp_path / "summary.json"
-    with engine("--shutdown-timeout", "60") as (process, port), loading(port, log, MAX_TOKENS="100") as load:
+    with engine("--shutdown-timeout", "60") as (process, port), loading(port, log, MAX_TOKENS="50") as load:
         deadline = time.monotonic() + DEADLINE_SECONDS
         while (running := counters(port)[1]) != STREAMS:
             assert time.monotonic() < deadline, f"{running} streams are running, not {STREAMS}"
@@ -166,7 +166,8 @@ def test_every_fault(tmp_path: Path) -> None:
         for number, plan in enumerate(FAULTS):
             assert fetch(port, "/mock/faults", plan) is not None
             before = counters(port)[0]
-            with loading(port, tmp_path / f"{number}.json") as load:
+            silence = {"STALL_SECONDS": "1"} if FAULTS[plan] == "stall" else {}
+            with loading(port, tmp_path / f"{number}.json", **silence) as load:
                 load.communicate(timeout=DEADLINE_SECONDS)
             done = counters(port)[0] - before
             assert outcomes(tmp_path / f"{number}.json") == {FAULTS[plan]: STREAMS}
