@@ -201,7 +201,7 @@ def _check_passed_on(found: rendering.Release, values: Mapping[str, Any]) -> Non
     volumes = [volume for volume in pod.get("volumes", []) if volume["name"] not in {"shm", "tmp"}]
     mounts = [mount for mount in engine.get("volumeMounts", []) if mount["name"] not in {"shm", "tmp"}]
     spread = [
-        {key: value for key, value in entry.items() if key in given}
+        {key: value for key, value in entry.items() if given.get(key) is not None}
         for entry, given in zip(
             pod.get("topologySpreadConstraints", []), values["topologySpreadConstraints"], strict=True
         )
