@@ -49,7 +49,7 @@ class Load:
     Attributes:
         name: tells it from others of the same run.
         streams: closed loops, each with one request at a time.
-        tokens: length of each answer; with the mock engine's defaults 0.1 s + 0.03 s per token.
+        tokens: length of each answer; with the mock engine's defaults 0.07 s + 0.03 s per further token.
         seconds: how long it sends, unless stopped earlier.
         keepalive: reuse connections.
         spread: seconds over which the streams begin.

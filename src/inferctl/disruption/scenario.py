@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from inferctl.report.findings import Findings
     from inferctl.report.state import State
 
-#: 0.1 s + 20 tokens at 0.03 s: 0.7 s with the mock engine's defaults.
+#: 0.07 s + 19 tokens at 0.03 s: 0.64 s with the mock engine's defaults.
 SHORT_TOKENS = 20
-#: 0.1 s + 680 tokens at 0.03 s: 20.5 s, twice the chart's preStop sleep, so that the drain is what protects them.
+#: 0.07 s + 679 tokens at 0.03 s: 20.4 s, twice the chart's preStop sleep, so that the drain is what protects them.
 LONG_TOKENS = 680
 #: 39 s: open when a pod is killed 18 s after it was told to stop, whenever the answer began.
 LONGER_TOKENS = 1300

@@ -104,7 +104,7 @@ def read(variables: Mapping[str, str]) -> Environment:
         model_name=variables.get("MODEL_NAME") or "mock/mock-8b",
         startup_delay=reader.seconds("STARTUP_DELAY_SECONDS", 0.0),
         startup_mode=cast("StartupMode", reader.choice("STARTUP_MODE", ("503", "closed"))),
-        ttft=reader.seconds("TTFT_SECONDS", 0.1),
+        ttft=reader.seconds("TTFT_SECONDS", 0.07),
         inter_token=reader.seconds("INTER_TOKEN_SECONDS", 0.03),
         spread=reader.fraction("TIMING_SPREAD", 0.0),
         prefill_per_token=reader.seconds("PREFILL_SECONDS_PER_TOKEN", 0.0),
