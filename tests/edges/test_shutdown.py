@@ -68,6 +68,7 @@ def wait_for_exit(engine: Engine, run: Run, signalled: float, seconds: float) ->
 
 def busy(engine: Engine, timeout: float) -> tuple[list[Future[Answer]], list[Future[Answer]]]:
     """Sends nine long streams and one other request, and waits until four of them run and six wait."""
+    assert engine.chat(60.0).status == 200, "the first answer of a real model is slow"
     streams = [engine.begin(timeout, stream=True) for _ in range(3)]
     wholes = [engine.begin(timeout)]
     streams += [engine.begin(timeout, stream=True) for _ in range(6)]
@@ -88,7 +89,7 @@ def abort(start: Callable[..., Engine]) -> Run:
     engine, run = start(), Run()
     kept = engine.client()
     assert kept.ask("GET", "/version").status == 200
-    streams, wholes = busy(engine, 5.0)
+    streams, wholes = busy(engine, 8.0)
     engine.signal()
     signalled = time.monotonic()
     engine.wait_for(lambda: engine.get("/health").ended == "refused", 5.0)
@@ -141,6 +142,7 @@ def short(start: Callable[..., Engine]) -> Run:
     headers = {"Authorization": "Bearer secret"}
     run.during = {
         "no key": engine.chat(),
+        "first": engine.ask("POST", "/v1/completions", {"prompt": "x"}, headers),
         "wrong key": engine.ask("GET", "/v1/models", headers={"Authorization": "Bearer other"}),
         "key": engine.ask("GET", "/v1/models", headers=headers),
         "health": engine.get("/health"),
