@@ -10,6 +10,7 @@ from inferctl.report.findings import CUT, KEPT, REFUSED, UNFINISHED, bound
 
 if TYPE_CHECKING:
     from inferctl.report.findings import Findings
+    from inferctl.report.state import Request
 
 
 class Outcome(Enum):
@@ -125,12 +126,14 @@ def _kept_complaints(found: Findings, allowed: int, young: frozenset[str]) -> li
 
 def _complaints(found: Findings, promise: Promise, within: float | None) -> list[str]:
     complaints = []
-    at_risk = {id(request) for request in found.at_risk}
     cut = found.lost.get(CUT, [])
     if promise is Promise.B:
-        stray = [request for request in cut if id(request) not in at_risk and request.pod not in found.struck]
+        stray = [request for request in cut if request.pod not in found.struck]
         if stray:
             complaints.append(f"{len(stray)} streams cut on pods that were not struck")
+        again = len(cut) - len(stray) - len({id(r) for r in cut} & {id(r) for r in _on_struck(found)})
+        if again:
+            complaints.append(f"{again} streams cut that began after the disruption had struck")
         if within is not None and (found.restored_after or 0.0) > within:
             complaints.append(f"requests still failed after {found.restored_after:.0f} s, promised were {within:.0f} s")
     elif cut:
@@ -142,13 +145,19 @@ def _complaints(found: Findings, promise: Promise, within: float | None) -> list
     return complaints
 
 
+def _on_struck(found: Findings) -> list[Request]:
+    """The streams at risk that were open when the first was cut: those that a crash can have cut."""
+    struck = min((request.end or 0.0 for request in found.lost.get(CUT, [])), default=0.0)
+    return [request for request in found.at_risk if (request.sent or 0.0) <= struck <= (request.end or 0.0)]
+
+
 def _proven(found: Findings, promise: Promise) -> str:
     kept = found.count(KEPT)
     beside = f", {kept} refused on a kept connection (safe to retry)" if kept else ""
     if promise is Promise.B:
         back = f"{found.restored_after:.0f} s" if found.restored_after else "at once"
         return (
-            f"{found.count(CUT)} of {len(found.at_risk)} streams on the struck pod cut and none elsewhere, "
+            f"{found.count(CUT)} of {len(_on_struck(found))} streams on the struck pod cut and none elsewhere, "
             f"{found.count(REFUSED)} of {found.total} requests refused{beside}, service restored after {back}"
         )
     if promise is Promise.C:

@@ -74,11 +74,19 @@ def test_young_connections_are_never_refused() -> None:
     assert "younger than the preStop sleep" in verdict.reason
 
 
+def _crashed(*, cut: int, open_then: int, refused: int = 0) -> Findings:
+    found = _found(cut=_requests(cut), refused=_requests(refused))
+    found.at_risk = found.lost[CUT] + _requests(open_then)
+    return found
+
+
 def test_class_b_allows_cuts_on_the_struck_pod() -> None:
-    """Streams on the struck pod may be cut; the line says how many of how many."""
-    verdict = judge(_found(cut=_requests(7), refused=_requests(2)), Promise.B, restored_within=15)
+    """Streams on the struck pod may be cut; the line says how many of those that were open then."""
+    found = _crashed(cut=4, open_then=3, refused=2)
+    found.at_risk.append(Request("load", 99, pod="old", sent=9.0, first_token=9.5, end=10.0))
+    verdict = judge(found, Promise.B, restored_within=15)
     assert verdict.outcome is Outcome.PROVEN
-    assert verdict.reason.startswith("7 of 7 streams on the struck pod cut and none elsewhere, 2 of 932")
+    assert verdict.reason.startswith("4 of 7 streams on the struck pod cut and none elsewhere, 2 of 932")
 
 
 def test_class_b_allows_no_cut_elsewhere() -> None:
@@ -90,10 +98,19 @@ def test_class_b_allows_no_cut_elsewhere() -> None:
 
 def test_class_b_keeps_its_time() -> None:
     """Service that comes back later than promised is loss."""
-    found = _found(cut=_requests(1), refused=_requests(2))
+    found = _crashed(cut=1, open_then=2, refused=2)
     found.restored_after = 16.0
     assert judge(found, Promise.B, restored_within=15).outcome is Outcome.LOSS
     assert judge(found, Promise.B, restored_within=20).outcome is Outcome.PROVEN
+
+
+def test_class_b_allows_no_cut_afterwards() -> None:
+    """A stream that began when the struck pod was back must not be cut."""
+    found = _crashed(cut=2, open_then=3)
+    late = Request("load", 99, pod="old", sent=9.0, first_token=9.5, end=10.0)
+    found.lost[CUT].append(late)
+    found.at_risk.append(late)
+    assert "1 streams cut that began after" in judge(found, Promise.B, restored_within=15).reason
 
 
 def test_class_b_must_strike() -> None:
