@@ -74,7 +74,7 @@ def judge(
         kept_allowed: requests that may be refused on kept connections: one per connection and retired pod.
         young: loads whose connections are younger than the preStop sleep: none of theirs may be refused.
     """
-    if reason := _unmeasured(found):
+    if reason := _unmeasured(found, promise):
         return Verdict(Outcome.NOT_MEASURED, reason)
     if control or promise is Promise.LOSES:
         return _must_lose(found, promise, control=control)
@@ -87,10 +87,12 @@ def judge(
     return Verdict(Outcome.PROVEN, _proven(found, promise))
 
 
-def _unmeasured(found: Findings) -> str:
+def _unmeasured(found: Findings, promise: Promise) -> str:
     if not found.total:
         return "no request ended"
-    late = [r for kind in (CUT, REFUSED) for r in found.lost.get(kind, []) if r.outcome in _BY_TIME]
+    # Where refusals are allowed anyway, only a cut stream would be held against the service.
+    kinds = (CUT, REFUSED) if promise is Promise.A else (CUT,)
+    late = [r for kind in kinds for r in found.lost.get(kind, []) if r.outcome in _BY_TIME]
     doubtful = sum(request.client in found.overloaded for request in late)
     if doubtful:
         return f"{doubtful} requests timed out in loads that were too late themselves ({', '.join(found.overloaded)})"
