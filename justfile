@@ -58,7 +58,7 @@ drain-test-control release="mock" *options:
 # Run the tests on real clusters, which come and go with them.
 e2e *options:
     inferctl tools cluster release check oldest
-    pytest tests/e2e tests/edges tests/chart engines/mock/tests "$@"
+    pytest tests/e2e tests/edges tests/chart/test_upgrades.py tests/chart/test_properties.py "$@"
 
 # Run the edge suite on the mock engine.
 edges *options:

@@ -64,13 +64,12 @@ def digest(target: Target) -> str:
 
 @pytest.fixture
 def release(target: Target, digest: str, request: pytest.FixtureRequest) -> Iterator[Release]:
-    """A release of the mock with two pods that load in a moment, gone after the test."""
+    """A release of the mock whose pod loads in a moment, gone after the test."""
     name = request.node.name.removeprefix("test_").replace("_", "-")[:30].rstrip("-")
     subject = Release(target, name)
     subject.upgrade(
         {
             "image": {"repository": f"{target.pull}/{engine.NAME}", "digest": digest},
-            "replicaCount": 2,
             "engine": {"env": {"STARTUP_DELAY_SECONDS": 1}},
         },
         wait=180,

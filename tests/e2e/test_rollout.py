@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from inferctl.cluster.target import Target
     from inferctl.release.helm import Release
 
-#: Long enough for two pods to be replaced one after the other, each with its preStop sleep of 10 s.
-SECONDS = 60
+#: Long enough for the pod to be replaced: a second of loading, the preStop sleep of 10 s, the drain.
+SECONDS = 40
 
 
 def test_rollout_loses_nothing(target: Target, release: Release) -> None:
