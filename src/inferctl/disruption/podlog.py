@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from httpx2 import HTTPError
@@ -27,15 +28,18 @@ def follow(client: Client, pod: str, namespace: str, *, stopped: Callable[[], bo
 
     Args:
         client: the cluster.
-        pod: the pod's name; it may not be there yet.
+        pod: the pod's name.
         namespace: the pod's namespace.
         stopped: whether nobody wants more lines.
     """
     last = ""
     while not stopped():
-        ended = False
-        try:
-            ended = _has_ended(client, pod, namespace)
+        with suppress(HTTPError, ApiError):
+            phase = _phase(client, pod, namespace)
+            if not phase:
+                return
+            # The kubelet says 404 of a pod that it has not seen yet: only the API server knows what is gone.
+            ended = phase in {"Succeeded", "Failed"}
             for line in client.log(pod, namespace=namespace, follow=not ended, timestamps=True, newlines=False):
                 stamp, _, text = line.partition(" ")
                 key = _sortable(stamp)
@@ -44,20 +48,20 @@ def follow(client: Client, pod: str, namespace: str, *, stopped: Callable[[], bo
                     yield stamp, text
                 if stopped():
                     return
-        except ApiError as error:
-            if error.status.code == _NOT_FOUND:
-                return
-        except HTTPError:
-            pass
-        else:
             if ended:
                 return
         time.sleep(_AGAIN_SECONDS)
 
 
-def _has_ended(client: Client, name: str, namespace: str) -> bool:
-    status = client.get(Pod, name, namespace=namespace).status
-    return status is not None and status.phase in {"Succeeded", "Failed"}
+def _phase(client: Client, name: str, namespace: str) -> str:
+    """The pod's phase; empty when there is no such pod."""
+    try:
+        status = client.get(Pod, name, namespace=namespace).status
+    except ApiError as error:
+        if error.status.code == _NOT_FOUND:
+            return ""
+        raise
+    return (status.phase if status else None) or "Unknown"
 
 
 def _sortable(stamp: str) -> str:

@@ -7,6 +7,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from lightkube import ApiError
+from lightkube.models.meta_v1 import Status as MetaStatus
 
 from inferctl.cluster.target import Target
 from inferctl.disruption.load import Load, LoadPod
@@ -90,19 +92,22 @@ def test_events_reach_the_timeline(release: Release, recorder: Recorder) -> None
 
 
 class _Client:
-    """Stands in for the API: a log whose connection breaks after two lines."""
+    """Stands in for the API: a log that is not there at first, and whose connection breaks after two lines."""
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
         self.reads = 0
 
     def get(self, *_: object, **__: object) -> Any:  # noqa: ANN401 - a Pod
-        phase = "Succeeded" if self.reads > 1 else "Running"
+        phase = "Succeeded" if self.reads > 2 else "Running"
         return type("Pod", (), {"status": type("Status", (), {"phase": phase})})
 
     def log(self, *_: object, **__: object) -> Iterator[str]:
         self.reads += 1
-        return iter(self.lines[:2] if self.reads == 1 else self.lines)
+        if self.reads == 1:
+            # What the API server passes on from a kubelet that has not seen the pod yet.
+            raise ApiError(status=MetaStatus(code=404))
+        return iter(self.lines[:2] if self.reads == 2 else self.lines)
 
 
 def test_log_is_resumed_without_doubles(monkeypatch: pytest.MonkeyPatch) -> None:
