@@ -92,10 +92,9 @@ def _unmeasured(found: Findings, promise: Promise) -> str:
         return "no request ended"
     # Where refusals are allowed anyway, only a cut stream would be held against the service.
     kinds = (CUT, REFUSED) if promise is Promise.A else (CUT,)
-    late = [r for kind in kinds for r in found.lost.get(kind, []) if r.outcome in _BY_TIME]
-    doubtful = sum(request.client in found.overloaded for request in late)
-    if doubtful:
-        return f"{doubtful} requests timed out in loads that were too late themselves ({', '.join(found.overloaded)})"
+    lost = [request for kind in kinds for request in found.lost.get(kind, [])]
+    if lost and all(request.outcome in _BY_TIME and request.client in found.overloaded for request in lost):
+        return f"{len(lost)} requests timed out, all in loads that were late themselves: {', '.join(found.overloaded)}"
     return ""
 
 
