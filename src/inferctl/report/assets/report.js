@@ -66,7 +66,7 @@
     series: [{ label: "s" }, line("p50", "ok"), line("p99", "refused")],
   }, data.latency);
 
-  const BAND = 22;
+  const BAND = 26;
   const pods = data.pods;
   const bands = (u) => {
     const { ctx } = u;
@@ -99,7 +99,7 @@
     ctx.restore();
   };
   add("pods", {
-    height: pods.length * BAND + 60,
+    height: pods.length * BAND + 80,
     legend: { show: false },
     axes: [axis({ label: "seconds" }), axis({ label: " ", values: () => [], grid: { show: false }, ticks: { show: false } })],
     // Downwards: the oldest pod is on top.
