@@ -283,23 +283,20 @@ class Session:
         return self._repository.rpartition("/")[2]
 
     def _make_namespace(self) -> None:
-        manifest = {
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {
-                "name": NAMESPACE,
-                "labels": {**_OWNER, "pod-security.kubernetes.io/enforce": "restricted"},
-            },
-        }
+        labels = {**_OWNER, "pod-security.kubernetes.io/enforce": "restricted"}
+        manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}}
         found = self._kubectl("get", "namespace", NAMESPACE, "--ignore-not-found", "-o", "json")
-        if found.strip():
-            labels = json.loads(found)["metadata"].get("labels", {})
-            if not _OWNER.items() <= labels.items():
-                raise UsageError(
-                    f"namespace {NAMESPACE!r} exists and is not inferctl's; remove it, or label it: "
-                    f"kubectl label namespace {NAMESPACE} app.kubernetes.io/managed-by=inferctl"
-                )
-        else:
+        metadata = json.loads(found)["metadata"] if found.strip() else {}
+        if metadata and not _OWNER.items() <= metadata.get("labels", {}).items():
+            raise UsageError(
+                f"namespace {NAMESPACE!r} exists and is not inferctl's; remove it, or label it: "
+                f"kubectl label namespace {NAMESPACE} app.kubernetes.io/managed-by=inferctl"
+            )
+        if "deletionTimestamp" in metadata:
+            with self._progress.step("waiting until the namespace of an earlier session is gone"):
+                self._kubectl("wait", "--for=delete", f"namespace/{NAMESPACE}", "--timeout=170s")
+            metadata = {}
+        if not metadata:
             self._kubectl("create", "--filename=-", stdin=json.dumps(manifest))
 
     def _environment(self) -> dict[str, str]:
@@ -307,4 +304,4 @@ class Session:
         return {"backend": self.target.backend, "kubernetes": version, "image": f"{self._name}@{self._digest}"}
 
     def _kubectl(self, *arguments: str, stdin: str = "") -> str:
-        return run_program([tool("kubectl"), *self.target.kubectl_options, *arguments], stdin=stdin, deadline=60)
+        return run_program([tool("kubectl"), *self.target.kubectl_options, *arguments], stdin=stdin, deadline=180)
