@@ -147,15 +147,24 @@ class LoadPod:
     def stop(self) -> None:
         """Send nothing new; streams that have begun go on to their end."""
         # A second signal would not wait for open streams.
-        if self.running and not self._told:
+        if not self._told:
             self._told = True
-            code = "import os, signal; os.kill(1, signal.SIGTERM)"
-            try:
-                self._kubectl("exec", self.name, "--", "python3", "-c", code)
-            except CommandFailed as error:
-                # It may have ended by itself in this moment.
-                if not self._ended.wait(1):
-                    raise ComponentFailed(f"load {self.load.name!r} could not be stopped: {error}") from error
+            self._signal()
+
+    def give_up(self) -> None:
+        """After `stop`: do not wait for open streams either; they count as unfinished."""
+        self._signal()
+
+    def _signal(self) -> None:
+        if not self.running:
+            return
+        code = "import os, signal; os.kill(1, signal.SIGTERM)"
+        try:
+            self._kubectl("exec", self.name, "--", "python3", "-c", code)
+        except CommandFailed as error:
+            # It may have ended by itself in this moment.
+            if not self._ended.wait(1):
+                raise ComponentFailed(f"load {self.load.name!r} could not be stopped: {error}") from error
 
     @property
     def running(self) -> bool:

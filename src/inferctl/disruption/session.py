@@ -264,6 +264,9 @@ class Session:
     def _end_loads(run: Run) -> None:
         with ThreadPoolExecutor(len(run.loads)) as pool:
             list(pool.map(lambda load: load.stop(), run.loads))
+            if run.control:
+                # Its losses are counted by now; how answers on healthy pods end is of no interest.
+                list(pool.map(lambda load: load.give_up(), run.loads))
         for load in run.loads:
             load.wait_ended(_END_SECONDS)
 

@@ -109,9 +109,12 @@ def _too_little(found: Findings, promise: Promise, enough: int) -> str:
 def _must_lose(found: Findings, promise: Promise, *, control: bool) -> Verdict:
     who = "the control" if control else "the scenario"
     # Where refusals are allowed anyway, only a cut stream shows that the protection is gone.
-    if found.count(CUT) if promise is Promise.C else _lost(found):
+    kinds = (CUT,) if promise is Promise.C else (CUT, REFUSED)
+    lost = sum(map(found.count, kinds))
+    if lost:
+        said = ", ".join(f"{found.count(kind)} {kind}" for kind in kinds if found.count(kind))
         why = "so that this test can find loss" if control else "as it must: nothing protects here"
-        return Verdict(Outcome.PROVEN, f"{who} lost {_lost(found)} of {found.total} requests ({_kinds(found)}), {why}")
+        return Verdict(Outcome.PROVEN, f"{who} lost {lost} of {found.total} requests ({said}), {why}")
     return Verdict(Outcome.NOT_MEASURED, f"{who} lost none of {found.total} requests, but should have")
 
 
@@ -175,7 +178,3 @@ def _proven(found: Findings, promise: Promise) -> str:
 
 def _lost(found: Findings) -> int:
     return found.failures - found.count(KEPT)
-
-
-def _kinds(found: Findings) -> str:
-    return ", ".join(f"{len(requests)} {kind}" for kind, requests in sorted(found.lost.items()) if kind != KEPT)
