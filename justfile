@@ -35,6 +35,10 @@ deploy *options:
 load release="mock" seconds="120" concurrency="4" node="":
     inferctl load --release "$1" --seconds "$2" --concurrency "$3" --node "$4"
 
+# Say how the last load ended; exit code 1 if any of its requests did not end ok.
+_load-result:
+    @inferctl load --last
+
 # Replace every pod of a release under load and say what was lost; "mock" is deployed first, with a cluster if there is none.
 rollout-test release="mock" *options:
     {{ if release == "mock" { "inferctl deploy" } else { "true" } }}

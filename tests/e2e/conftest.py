@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
-from inferctl.cluster.backend import choose
+from inferctl.cluster import inspection
+from inferctl.cluster.embedded_backend import EmbeddedBackend
 from inferctl.console import Progress
 from inferctl.images import engine
+from inferctl.paths import RUNS
 from inferctl.release.helm import Release
 
 if TYPE_CHECKING:
@@ -48,11 +51,14 @@ def kubeconfig_of_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def target(kubeconfig_of_session: Path) -> Iterator[Target]:
     """An embedded cluster for the whole session, gone at its end."""
     assert not kubeconfig_of_session.exists()
-    backend = choose("embedded", NAME)
+    backend = EmbeddedBackend(NAME)
     progress = Progress()
     try:
         yield backend.up(progress)
     finally:
+        # What the cluster's parts said is gone with it; a failure may only be explained there.
+        if backend.describe()["up"]:
+            inspection.export(backend.spec, RUNS / f"{time.strftime('%Y%m%d-%H%M%S')}-cluster-{NAME}")
         backend.down(progress)
 
 

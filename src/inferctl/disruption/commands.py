@@ -159,7 +159,7 @@ def _session(target: Target, image: str, allow_nodes: str, progress: Progress, c
         if not at or not digest.startswith("sha256:"):
             raise UsageError(f"--image {image!r}: write it with its digest, repository@sha256:...")
     else:
-        digest = engine.publish(target.push, progress)
+        digest = engine.publish(target.push, progress, plain_http=target.plain_http)
         repository = f"{target.pull}/{engine.NAME}"
     return Session(
         target,

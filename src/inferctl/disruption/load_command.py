@@ -13,10 +13,13 @@ from inferctl.disruption.load import Load, LoadPod
 from inferctl.errors import EnvironmentProblem
 from inferctl.paths import RUNS
 from inferctl.release.helm import Release
+from inferctl.report import timeline
 from inferctl.report.findings import find
 from inferctl.report.recorder import Recorder
+from inferctl.report.state import State
 
 _TAIL_SECONDS = 120.0
+_SUFFIX, _TIMELINE = "-load", "timeline.jsonl"
 _MODEL, _PORT = "mock/mock-8b", 8000
 
 
@@ -27,17 +30,21 @@ def run_load(  # noqa: PLR0917 - the options of a command line, which typer pass
     node: Annotated[str, typer.Option(help="The node to send from; by default wherever it fits.")] = "",
     backend: Annotated[str, typer.Option(help="embedded, kind or existing.")] = "",
     cluster: Annotated[str, typer.Option(help="The cluster's name; by default 'inference'.")] = "",
+    last: Annotated[bool, typer.Option("--last", help="Send nothing; say again how the last load ended.")] = False,
 ) -> None:
     """Stream answers from a release to a pod beside it and count how each ended; exit code 1 if any was not ok.
 
     Example: inferctl load --seconds 30 --concurrency 8
     """
+    if last:
+        _tell_last()
+        return
     progress = Progress()
     subject = Release(choose(backend, cluster).target(), release)
     if not subject.status():
         raise EnvironmentProblem(f"release {release!r} is not deployed; run: ./just deploy")
     own = subject.values()
-    recorder = Recorder(RUNS / f"{time.strftime('%Y%m%d-%H%M%S')}-load" / "timeline.jsonl")
+    recorder = Recorder(RUNS / f"{time.strftime('%Y%m%d-%H%M%S')}{_SUFFIX}" / _TIMELINE)
     pod = LoadPod(
         Load("load", streams=concurrency, seconds=seconds), subject, recorder,
         image=f"{own['image']['repository']}@{own['image']['digest']}",
@@ -52,5 +59,22 @@ def run_load(  # noqa: PLR0917 - the options of a command line, which typer pass
     finally:
         pod.remove()
         recorder.close()
-    if find(recorder.state).failures:
+    _conclude(recorder.state)
+
+
+def _tell_last() -> None:
+    runs = sorted(RUNS.glob(f"*{_SUFFIX}/{_TIMELINE}"))
+    if not runs:
+        raise EnvironmentProblem("no load has run yet; run: ./just load")
+    state = State()
+    for record in timeline.read(runs[-1]):
+        state.apply(record)
+    found = find(state)
+    lost = {kind: len(requests) for kind, requests in found.lost.items()}
+    typer.echo(f"{runs[-1].parent.name}: total={found.total} ok={found.ok} failures={lost or 'none'}")
+    _conclude(state)
+
+
+def _conclude(state: State) -> None:
+    if find(state).failures:
         raise typer.Exit(1)

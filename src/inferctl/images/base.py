@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -45,6 +47,11 @@ class Base:
     folder: Path
     layer: Path
     python: str
+
+
+def can_build() -> bool:
+    """Whether this machine can make the base layer: Linux, as root, with mmdebstrap."""
+    return sys.platform == "linux" and os.geteuid() == 0 and shutil.which("mmdebstrap") is not None
 
 
 def build() -> Base:

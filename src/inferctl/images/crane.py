@@ -31,13 +31,14 @@ class ImageConfig:
     workdir: str = "/"
 
 
-def publish(layers: Sequence[Path], reference: str, config: ImageConfig) -> str:
-    """Push an image made of ``layers`` to a plain-HTTP registry.
+def publish(layers: Sequence[Path], reference: str, config: ImageConfig, *, plain_http: bool = True) -> str:
+    """Push an image made of ``layers`` to a registry.
 
     Args:
         layers: tar files, lowest first; gzipped ones are pushed as they are.
         reference: ``host:port/name:tag``.
         config: how its containers start.
+        plain_http: whether the registry is reached without TLS.
 
     Returns:
         The digest, ``sha256:...``.
@@ -46,8 +47,9 @@ def publish(layers: Sequence[Path], reference: str, config: ImageConfig) -> str:
         CommandFailed: the registry did not take it.
     """
     name = reference.rpartition(":")[0]
+    how = ["--insecure"] if plain_http else []
     files = [f"--new_layer={layer}" for layer in layers]
-    run([tool("crane"), "append", "--insecure", "--oci-empty-base", *files, f"--new_tag={reference}"])
+    run([tool("crane"), "append", *how, "--oci-empty-base", *files, f"--new_tag={reference}"])
     options = [f"--entrypoint={','.join(config.entrypoint)}", f"--workdir={config.workdir}"]
     options += [f"--env={key}={value}" for key, value in config.env.items()]
     options += [f"--user={config.user}"] if config.user else []
@@ -64,7 +66,7 @@ def publish(layers: Sequence[Path], reference: str, config: ImageConfig) -> str:
     )
     digest = pushed.strip().rpartition("@")[2]
     # A tag can be moved; only the digest is ever used.
-    run([tool("crane"), "manifest", "--insecure", f"{name}@{digest}"])
+    run([tool("crane"), "manifest", *how, f"{name}@{digest}"])
     return digest
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from inferctl.images import base
+from inferctl.images import base, docker
 from inferctl.images.crane import ImageConfig
 from inferctl.images.crane import publish as publish_image
 from inferctl.paths import CACHE, ENGINE, LOCK
@@ -28,12 +28,13 @@ _CONFIG = ImageConfig(
 NAME = "mock-engine"
 
 
-def publish(registry: str, progress: Progress) -> str:
-    """Build the image where it is not built yet, and push it.
+def publish(registry: str, progress: Progress, *, plain_http: bool = True) -> str:
+    """Build the image where it is not built yet, and push it; with Docker where this machine cannot do without.
 
     Args:
-        registry: where to push, as this machine reaches it: ``host:port``, plain HTTP.
+        registry: where to push, as this machine reaches it: ``host:port``.
         progress: told of each step.
+        plain_http: whether that registry is reached without TLS.
 
     Returns:
         The image's digest, ``sha256:...``; the same sources give the same one.
@@ -42,12 +43,14 @@ def publish(registry: str, progress: Progress) -> str:
         CommandFailed: a package could not be fetched, or the registry did not take the image.
         EnvironmentProblem: this machine cannot make the base layer.
     """
+    if not base.can_build():
+        return docker.publish(registry, NAME, progress)
     with progress.step("mock image: base layer"):
         lowest = base.build()
     with progress.step("mock image: engine layer"):
         engine = _engine_layer(lowest)
     with progress.step("mock image: push"):
-        return publish_image([lowest.layer, engine], f"{registry}/{NAME}:built", _CONFIG)
+        return publish_image([lowest.layer, engine], f"{registry}/{NAME}:built", _CONFIG, plain_http=plain_http)
 
 
 def _engine_layer(lowest: base.Base) -> Path:

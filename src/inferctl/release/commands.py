@@ -33,7 +33,7 @@ def deploy(
     """
     progress = Progress()
     target = choose(backend, name).up(progress)
-    digest = engine.publish(target.push, progress)
+    digest = engine.publish(target.push, progress, plain_http=target.plain_http)
     _DIGEST.write_text(f"{digest}\n")
     values: dict[str, Any] = {
         "image": {"repository": f"{target.pull}/{engine.NAME}", "digest": digest},
