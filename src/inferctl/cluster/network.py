@@ -90,11 +90,13 @@ def port_name(spec: ClusterSpec, node: NodeSpec) -> str:
 
 def remove_host_link(name: str) -> None:
     """Remove the host's link; nothing happens if it went with its namespace already."""
+    from pyroute2.netlink.exceptions import NetlinkError  # noqa: PLC0415 - see _stack
+
     with _stack() as host:
         for index in host.link_lookup(ifname=name):
             try:
                 host.link("del", index=index)
-            except OSError:  # what pyroute2's errors are
+            except NetlinkError:
                 if host.link_lookup(ifname=name):
                     raise
 
