@@ -61,6 +61,7 @@ class Run:
         self.aimed_at: list[str] = []
         #: Pushes a new image of the same engine, and gives its digest.
         self.new_image: Callable[[], str] = _no_image
+        self._programs: list[subprocess.Popen[str]] = []
         self._nodes = nodes
         self._progress = progress
         self._api = release.target.client(release.namespace)
@@ -157,8 +158,18 @@ class Run:
         return run_program(self._command(arguments), deadline=seconds)
 
     def start_kubectl(self, *arguments: str) -> subprocess.Popen[str]:
-        """Start kubectl and go on."""
-        return subprocess.Popen(self._command(arguments), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        """Start kubectl and go on; `end_programs` ends it if nobody waited for it."""
+        words = self._command(arguments)
+        program = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self._programs.append(program)
+        return program
+
+    def end_programs(self) -> None:
+        """End what was started and not waited for, so that no drain goes on after the run."""
+        for program in self._programs:
+            if program.poll() is None:
+                program.terminate()
+                program.communicate()
 
     def drain(self, *nodes: str, seconds: float = 180) -> None:
         """Evict the release's pods from nodes, and no others, as `kubectl drain` does."""

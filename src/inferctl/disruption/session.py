@@ -195,6 +195,7 @@ class Session:
         finally:
             if self._watch:
                 self._watch.detach()
+            run.end_programs()
             run.quietly(self.release.recover)
             scenario.restore(run)
             for load in run.loads:
