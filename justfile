@@ -75,7 +75,7 @@ edges-vllm *options:
 # Try 20,000 random values files against the chart and a real API server.
 chart-fuzz *options:
     inferctl tools cluster release check
-    CHART_FILES=20000 pytest tests/chart/test_properties.py "$@"
+    pytest tests/chart/test_properties.py --chart-files 20000 "$@"
 
 # Run formatters in check mode, linters, the chart's checks and the tests that need no cluster.
 check *names:

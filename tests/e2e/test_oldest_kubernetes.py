@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,8 +28,8 @@ SECONDS = 60
 @pytest.fixture(scope="module")
 def oldest(kubeconfig_of_session: Path) -> Iterator[Target]:
     """A cluster of the oldest version, gone after the module."""
-    assert kubeconfig_of_session.parent
-    backend = choose("embedded", "oldest", VERSION)
+    assert str(kubeconfig_of_session) == os.environ["KUBECONFIG"]
+    backend = choose("embedded", "e2e-oldest", VERSION)
     progress = Progress()
     try:
         yield backend.up(progress)
@@ -43,7 +44,7 @@ def test_chart_installs_and_rolls_out_on_the_oldest_version(oldest: Target) -> N
         for node in oldest.client().list(Node)
         if node.status and node.status.nodeInfo
     }
-    assert all(version.startswith(f"v{VERSION}.") for version in versions), versions
+    assert [version.startswith(f"v{VERSION}.") for version in versions] == [True], versions
     release = Release(oldest, "mock")
     digest = engine.publish(oldest.push, Progress())
     release.upgrade(

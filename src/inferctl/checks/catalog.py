@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _PYTHON = ("*.py",)
 _SHELL = ("*.sh", "just", ".ci/run")
-_YAML = ("*.yml", "*.yaml", ".yamllint")
+_YAML = ("*.yml", "*.yaml")
 _PYTEST = ("pytest", "--no-header", "-m", "not cluster")
 _CHART = "charts/inference-service"
 

@@ -96,11 +96,13 @@ def logs(
     Example: inferctl cluster logs worker/kubelet --lines 100
     """
     found = inspection.logs(EmbeddedBackend(name or DEFAULT_CLUSTER).spec)
+    if not found:
+        raise UsageError(f"cluster {name or DEFAULT_CLUSTER!r} has no logs; bring it up with: ./just cluster-up")
     if not component:
         typer.echo("\n".join(found))
         return
     if component not in found:
-        raise UsageError(f"no log {component!r}; there are: {', '.join(found) or 'none, the cluster has no files'}")
+        raise UsageError(f"no log {component!r}; there are: {', '.join(found)}")
     typer.echo(tail(found[component].read_text(errors="replace"), lines))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -67,6 +68,8 @@ def check(spec: ClusterSpec) -> list[Problem]:
     """Everything that is lacking; without root, only what can be seen without it."""
     if sys.platform != "linux":
         return [Problem(f"the system is {sys.platform}", "the embedded cluster needs Linux; use --backend kind")]
+    if platform.machine() != "x86_64":
+        return [Problem(f"the processor is {platform.machine()}", "the images are for x86_64; use --backend kind")]
     checks: list[Callable[[], list[Problem]]] = [_root, lambda: _programs(spec), _cgroups, _inotify, _space]
     checks += [_namespaces, _overlay, _firewall] if os.geteuid() == 0 else []
     return [problem for one in checks for problem in one()] + _addresses(spec)

@@ -32,6 +32,8 @@ REGISTRY_PORT = 5001
 REGISTRY_NAME = f"localhost:{REGISTRY_PORT}"
 
 # Node names are "<cluster>-control-plane" and label values end at 63 characters; socket paths end at 107 bytes.
+# What a node adds is "/nodes/control-plane/init.sock".
+_LONGEST_FOLDER = 107 - 30
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?")
 
 
@@ -63,6 +65,11 @@ class ClusterSpec:
 
     def __post_init__(self) -> None:
         """Refuse a name that cannot begin a node's name."""
+        if not self.folder.is_absolute() or len(str(self.folder)) > _LONGEST_FOLDER:
+            raise UsageError(
+                f"INFERCTL_STATE={state_root()!s}: write an absolute path; with the cluster's name it may have "
+                f"{_LONGEST_FOLDER} characters, because paths of sockets end at 107"
+            )
         if not _NAME.fullmatch(self.name):
             raise UsageError(
                 f"cluster name {self.name!r}: use 1 to 30 lower-case letters, digits and '-', beginning with a letter, "

@@ -14,12 +14,10 @@ from inferctl.cluster.spec import ClusterSpec
 from inferctl.errors import CommandFailed, EnvironmentProblem
 from inferctl.paths import ROOT
 from inferctl.process.command import run
-from inferctl.tools.build import missing
+from inferctl.tools.build import BUILD_BYTES, missing
 from inferctl.tools.go import compiler
 from inferctl.tools.programs import Purpose
 
-# Measured: sources and build caches of every program take 5 GiB.
-_BUILD_BYTES = 6 * 1024**3
 _PYTHON = (3, 11)
 
 
@@ -58,8 +56,8 @@ def enough(areas: tuple[Area, ...]) -> bool:
 def _area(name: str, serves: str, problems: tuple[Problem, ...], purposes: set[Purpose]) -> Area:
     to_build = tuple(missing(purposes))
     free = shutil.disk_usage(ROOT).free
-    if to_build and free < _BUILD_BYTES:
-        what = f"{ROOT} has {free / 1024**3:.1f} GiB free, and building programs takes {_BUILD_BYTES / 1024**3:.0f}"
+    if to_build and free < BUILD_BYTES:
+        what = f"{ROOT} has {free / 1024**3:.1f} GiB free, and building programs takes {BUILD_BYTES / 1024**3:.0f}"
         problems += (Problem(what, "free some"),)
     return Area(name, serves, problems, to_build)
 

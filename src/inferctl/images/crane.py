@@ -57,7 +57,7 @@ def publish(layers: Sequence[Path], reference: str, config: ImageConfig, *, plai
         [
             tool("crane"),
             "mutate",
-            "--insecure",
+            *how,
             "--set-platform=linux/amd64",
             *options,
             f"--tag={reference}",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from typing import TYPE_CHECKING
 
+from inferctl.errors import EnvironmentProblem
 from inferctl.images import seed
 from inferctl.paths import BIN, TOOLS
 from inferctl.process.command import run
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
     from inferctl.console import Progress
 
+# Measured: sources and build caches of every program take 5 GiB.
+BUILD_BYTES = 6 * 1024**3
 _STAMPS = TOOLS / "stamps"
 _BUILD_SECONDS = 3000
 _VERSION_PACKAGE = "k8s.io/component-base/version"
@@ -30,16 +34,26 @@ def ensure(purposes: set[Purpose], progress: Progress) -> None:
 
     Raises:
         CommandFailed: a program does not build; the message has the compiler's.
-        EnvironmentProblem: there is no Go compiler that is new enough.
+        EnvironmentProblem: there is no Go compiler that is new enough, or no space.
     """
     stale = [program for program in needed_for(purposes) if not _is_current(program)]
     if stale:
+        _require_space()
         progress.say(f"building {len(stale)} programs from source; later runs use them as they are")
     for number, program in enumerate(stale, 1):
         with progress.step(f"[{number}/{len(stale)}] {program.name}"):
             _build(program)
     if Purpose.CLUSTER in purposes:
         _ensure_seed(progress)
+
+
+def _require_space() -> None:
+    free = shutil.disk_usage(TOOLS.parent).free
+    if free < BUILD_BYTES:
+        raise EnvironmentProblem(
+            f"{TOOLS.parent} has {free / 1024**3:.1f} GiB free, and building programs takes "
+            f"{BUILD_BYTES / 1024**3:.0f}; free some, nothing was changed"
+        )
 
 
 def missing(purposes: set[Purpose]) -> list[str]:

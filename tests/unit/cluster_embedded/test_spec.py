@@ -49,3 +49,11 @@ def test_spec_cut_short_by_a_crash_counts_as_none(tmp_path: object, monkeypatch:
     assert ClusterSpec.load("x") == spec
     (spec.folder / "cluster.json").write_text('{"name": "x", "ind')
     assert ClusterSpec.load("x") is None
+
+
+@pytest.mark.parametrize("state", ["relative/path", "/" + "long" * 20])
+def test_state_folder_that_cannot_work_is_refused(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A relative or too long INFERCTL_STATE is refused with its value and the reason, before anything is made."""
+    monkeypatch.setenv("INFERCTL_STATE", state)
+    with pytest.raises(UsageError, match=f"INFERCTL_STATE={state}: write an absolute path"):
+        ClusterSpec("trial")

@@ -84,11 +84,11 @@ def test_one_kind_of_cluster_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_programs_that_are_not_built_are_no_lack_unless_there_is_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the first use builds is announced; a full disk is a lack, before hours of building fail on it."""
     monkeypatch.setattr(examination, "missing", lambda _purposes: ["helm", "kube"])
-    monkeypatch.setattr(examination, "_BUILD_BYTES", 0)
+    monkeypatch.setattr(examination, "BUILD_BYTES", 0)
     done = ask()
     assert done.exit_code == 0
     assert "the first use builds 2 programs: helm, kube" in done.stdout
-    monkeypatch.setattr(examination, "_BUILD_BYTES", 2**62)
+    monkeypatch.setattr(examination, "BUILD_BYTES", 2**62)
     done = ask()
     assert done.exit_code == 2
     assert "GiB free, and building programs takes" in done.stdout
