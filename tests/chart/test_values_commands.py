@@ -146,6 +146,53 @@ def test_check_leaves_the_number_of_pods_to_an_autoscaler(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
+    ("surge", "said"),
+    [(0, "one pod at a time is replaced in place"), (1, "at most 1 pod(s) more"), (3, "at most 3 pod(s) more")],
+)
+def test_check_says_how_an_autoscalers_pods_are_replaced(tmp_path: Path, surge: int, said: str) -> None:
+    """The words follow rollout.maxSurge."""
+    checked = _check(tmp_path, f"{IMAGE}externalAutoscaler: true\nrollout: {{maxSurge: {surge}}}\n")
+    assert checked.exit_code == 0
+    assert said in checked.output
+
+
+@pytest.mark.parametrize(
+    ("engine", "seconds"),
+    [
+        ("{shutdownTimeoutFlag: --drain-seconds}", 75),
+        ("{shutdownTimeoutFlag: --drain-seconds, args: [--drain_seconds, '60']}", 60),
+        ("{shutdownTimeoutFlag: --drain-seconds, args: [--shutdown-timeout=60]}", 75),
+        ("{shutdownTimeoutFlag: '', args: [--shutdown-timeout=60]}", 60),
+        ("{shutdownTimeoutFlag: null}", 75),
+        ("{shutdownTimeoutFlag: ''}", None),
+        ("null", 75),
+    ],
+)
+def test_check_knows_the_engines_flag_by_its_name(tmp_path: Path, engine: str, seconds: int | None) -> None:
+    """The time for streams is read behind the flag that the file names, and nothing false is said of it."""
+    checked = _check(tmp_path, f"{IMAGE}engine: {engine}\n", "--json")
+    found = json.loads(checked.output)
+    assert found["behaviour"]["stream_seconds"] == seconds
+    assert any("nobody tells" in remark for remark in found["remarks"]) == (seconds is None)
+
+
+@pytest.mark.parametrize(
+    ("engine", "empty"),
+    [
+        ("{port: 9000}", True),
+        ("{shutdownTimeoutFlag: --drain-seconds}", True),
+        ("{args: []}", True),
+        ("{args: [--shutdown-timeout, '60']}", False),
+        ("{args: [m]}", False),
+    ],
+)
+def test_check_says_whether_the_file_has_arguments(tmp_path: Path, engine: str, *, empty: bool) -> None:
+    """What the chart adds is not taken for the file's own."""
+    remarks = json.loads(_check(tmp_path, f"{IMAGE}engine: {engine}\n", "--json").output)["remarks"]
+    assert any("engine.args is empty" in remark for remark in remarks) == empty
+
+
+@pytest.mark.parametrize(
     ("values", "remark"),
     [
         ("", "replicaCount is 1"),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from inferctl.values import refusals, rendering, service, source
+from inferctl.values import reference, refusals, rendering, service, source
 from inferctl.values.refusals import Problem
 
 if TYPE_CHECKING:
@@ -47,8 +47,17 @@ def check(file: Path, *, release: str, namespace: str) -> Finding:
     except rendering.ChartRefusal as refusal:
         return Finding(problems + refusals.explain(str(refusal), written.values))
     problems += _misread(written, rendered)
-    behaviour = service.describe(rendered, namespace=namespace)
-    return Finding(problems, behaviour, service.advice(rendered, behaviour))
+    engine = _engine(written)
+    behaviour = service.describe(rendered, namespace=namespace, shutdown_flag=engine["shutdownTimeoutFlag"])
+    return Finding(problems, behaviour, service.advice(rendered, behaviour, engine["args"]))
+
+
+def _engine(written: source.Source) -> dict[str, Any]:
+    """The engine's keys of a file that the chart accepts; "" names no flag, and is the default here too."""
+    values = written.values
+    given = (values.get("engine") if isinstance(values, dict) else None) or {}
+    defaults = (reference.at(["engine"]) or {})["properties"]
+    return {key: given.get(key) or defaults[key]["default"] for key in ("args", "shutdownTimeoutFlag")}
 
 
 def _misread(written: source.Source, rendered: Release) -> list[Problem]:

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from inferctl.values.rendering import Release
-
-_SHUTDOWN_FLAG = "--shutdown-timeout"
 
 
 @dataclass(frozen=True)
@@ -27,6 +25,7 @@ class Behaviour:
         grace_seconds: from the decision to stop a pod until it is killed.
         pre_stop_seconds: the part of it before SIGTERM.
         stream_seconds: the part of it in which the engine finishes its streams; None if nobody tells it.
+        surge: pods that a rollout may start beyond the replicas; 0 replaces one pod at a time in place.
         most_pods: pods during a rollout; None where an autoscaler decides.
         least_ready: serving pods during a rollout; None where an autoscaler decides.
         kept_by_drains: ready pods that node drains leave; None without a budget.
@@ -42,14 +41,21 @@ class Behaviour:
     grace_seconds: int
     pre_stop_seconds: int
     stream_seconds: int | None
+    surge: int
     most_pods: int | None
     least_ready: int | None
     kept_by_drains: int | None
     devices: dict[str, str]
 
 
-def describe(release: Release, *, namespace: str) -> Behaviour:
-    """Read the behaviour of a release off its objects."""
+def describe(release: Release, *, namespace: str, shutdown_flag: str) -> Behaviour:
+    """Read the behaviour of a release off its objects.
+
+    Args:
+        release: the objects.
+        namespace: where they would be installed.
+        shutdown_flag: the engine's flag for how long it may finish its streams.
+    """
     spec = release.deployment["spec"]
     startup = release.engine["startupProbe"]
     strategy = spec["strategy"]["rollingUpdate"]
@@ -66,7 +72,8 @@ def describe(release: Release, *, namespace: str) -> Behaviour:
         rollout_deadline_seconds=spec["progressDeadlineSeconds"],
         grace_seconds=release.pod["terminationGracePeriodSeconds"],
         pre_stop_seconds=release.engine.get("lifecycle", {}).get("preStop", {}).get("sleep", {}).get("seconds", 0),
-        stream_seconds=_stream_seconds(release.argv),
+        stream_seconds=_stream_seconds(release.argv, shutdown_flag),
+        surge=strategy["maxSurge"],
         most_pods=None if replicas is None else replicas + strategy["maxSurge"],
         least_ready=None if replicas is None else max(0, replicas - strategy["maxUnavailable"]),
         kept_by_drains=budget["spec"]["minAvailable"] if budget else None,
@@ -74,9 +81,9 @@ def describe(release: Release, *, namespace: str) -> Behaviour:
     )
 
 
-def advice(release: Release, behaviour: Behaviour) -> list[str]:
-    """What the file leaves open and its author may not have meant to."""
-    return [*_advice_on_pods(behaviour), *_advice_on_engine(release), *_advice_on_streams(behaviour)]
+def advice(release: Release, behaviour: Behaviour, args: Sequence[str]) -> list[str]:
+    """What the file leaves open and its author may not have meant to; ``args`` are its own engine.args."""
+    return [*_advice_on_pods(behaviour), *_advice_on_engine(release, args), *_advice_on_streams(behaviour)]
 
 
 def in_words(behaviour: Behaviour) -> list[tuple[str, str]]:
@@ -91,7 +98,9 @@ def in_words(behaviour: Behaviour) -> list[tuple[str, str]]:
     deadline = f"failed after {behaviour.rollout_deadline_seconds} s without progress"
     devices = ", ".join(f"{amount} {name}" for name, amount in behaviour.devices.items()) or "no accelerator"
     if behaviour.replicas is None:
-        pods, rollout = "as many as the autoscaler says", "pods are replaced one after the other"
+        pods = "as many as the autoscaler says"
+        more = f"at most {behaviour.surge} pod(s) more than that, never fewer ready"
+        rollout = more if behaviour.surge else "one pod at a time is replaced in place"
     else:
         pods = str(behaviour.replicas)
         rollout = f"at most {behaviour.most_pods} pod(s), at least {behaviour.least_ready} ready"
@@ -125,9 +134,8 @@ def _advice_on_pods(behaviour: Behaviour) -> Iterator[str]:
         yield "replicaCount is 1: after a node drain nothing serves until the new pod has loaded"
 
 
-def _advice_on_engine(release: Release) -> Iterator[str]:
-    argv = release.argv
-    if not argv or argv[0] == _SHUTDOWN_FLAG:
+def _advice_on_engine(release: Release, args: Sequence[str]) -> Iterator[str]:
+    if not args:
         yield "engine.args is empty: the engine finds its model in MODEL_NAME only; vLLM wants an argument"
     user = release.pod.get("securityContext", {}).get("runAsUser")
     if user is not None and "HOME" not in release.environment:
@@ -145,12 +153,12 @@ def _advice_on_streams(behaviour: Behaviour) -> Iterator[str]:
         yield "the engine has 0 s to finish its streams: every rollout cuts the answers that have begun"
 
 
-def _stream_seconds(argv: list[str]) -> int | None:
+def _stream_seconds(argv: list[str], shutdown_flag: str) -> int | None:
     """The time that the engine's arguments give to streams; the last flag counts, as in argparse."""
     found = None
     for position, argument in enumerate(argv):
         flag, _, value = argument.partition("=")
-        if flag.replace("_", "-") == _SHUTDOWN_FLAG:
+        if flag.replace("_", "-") == shutdown_flag.replace("_", "-"):
             text = value or (argv[position + 1] if position + 1 < len(argv) else "")
             found = int(text) if text.isdecimal() else None
     return found
