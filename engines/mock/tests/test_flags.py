@@ -11,7 +11,12 @@ LINES = (Path(flags.__file__).parent / "serve_flags.txt").read_text(encoding="ut
 OPTIONS = [line.split() for line in LINES if not line.startswith("#")]
 VALUES = {"value": "x", "values": "x", "optional": "x", "int": "3", "float": "0.5", "length": "2k"}
 # Options among those with an effect that take only values of a certain form.
-SPECIAL = {"--allowed-origins": '["*"]', "--max-num-queued-reqs": "3", "--num-gpu-blocks-override": "3"}
+SPECIAL = {
+    "--allowed-origins": '["*"]',
+    "--max-num-queued-reqs": "3",
+    "--num-gpu-blocks-override": "3",
+    "--uvicorn-log-level": "warning",
+}
 
 
 @pytest.mark.parametrize("line", OPTIONS, ids=lambda line: line[0])
@@ -31,6 +36,31 @@ def test_unknown_option_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
         flags.parse(["model", "--bogus-flag", "1"], "m", None)
     assert ended.value.code == 2
     assert capsys.readouterr().err.endswith("vllm: error: unrecognized arguments: --bogus-flag 1\n")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--uvicorn-log-level", "loud", "invalid choice: 'loud' (choose from "),
+        ("--max-model-len", "0", "'0' is out of range: write a length >= 1, or auto\n"),
+        ("--max-model-len", "0.0001k", "'0.0001k' is out of range: write a length >= 1, or auto\n"),
+        ("--num-gpu-blocks-override", "0", "'0' is out of range: write a whole number >= 1\n"),
+        ("--num-gpu-blocks-override", "x", "invalid int value: 'x'\n"),
+        ("--port", "99999", "'99999' is out of range: write a whole number from 0 to 65535\n"),
+        ("--port", "-1", "'-1' is out of range: write a whole number from 0 to 65535\n"),
+        ("--max-num-queued-reqs", "-1", "'-1' is out of range: write a whole number >= 0\n"),
+    ],
+)
+def test_value_that_cannot_be_used_is_refused(
+    capsys: pytest.CaptureFixture[str], option: str, value: str, message: str
+) -> None:
+    """A value that the engine could not start or work with is refused in one line under the usage, with code 2."""
+    with pytest.raises(SystemExit) as ended:
+        flags.parse([option, value], "m", None)
+    assert ended.value.code == 2
+    usage, error = capsys.readouterr().err.splitlines(keepends=True)
+    assert usage.startswith("usage: vllm serve")
+    assert error.startswith(f"vllm serve: error: argument {option}: {message}")
 
 
 def test_options_are_not_abbreviated() -> None:

@@ -3,7 +3,7 @@
 import argparse
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import resources
@@ -19,6 +19,8 @@ examples:
   STARTUP_DELAY_SECONDS=15 TTFT_SECONDS=0.3 python3 -m mock_engine --max-num-seqs 4 --api-key secret
 """
 _AUTO_LENGTH = 8192
+_LOG_LEVELS = ("debug", "info", "warning", "error", "critical", "trace")
+_LAST_PORT = 65535
 _MULTIPLIERS = {"k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}
 
 
@@ -64,7 +66,26 @@ def _length(text: str) -> int:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([kKmMgG]?)", text)
     if not match or ("." in text and not match.group(2)):
         raise argparse.ArgumentTypeError(f"invalid human_readable_int_or_auto value: {text!r}")
-    return int(float(match.group(1)) * _MULTIPLIERS.get(match.group(2), 1))
+    length = int(float(match.group(1)) * _MULTIPLIERS.get(match.group(2), 1))
+    if length < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is out of range: write a length >= 1, or auto")
+    return length
+
+
+def _whole(least: int, most: int | None = None) -> Callable[[str], int]:
+    """Returns a reader of whole numbers within limits."""
+
+    def read(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"invalid int value: {text!r}") from None
+        if number < least or (most is not None and number > most):
+            limits = f">= {least}" if most is None else f"from {least} to {most}"
+            raise argparse.ArgumentTypeError(f"{text!r} is out of range: write a whole number {limits}")
+        return number
+
+    return read
 
 
 def _origins(text: str) -> str:
@@ -104,18 +125,18 @@ def _parser() -> argparse.ArgumentParser:
     add("--model", help="the model's name (default: MODEL_NAME in the environment)")
     add("--served-model-name", nargs="+", help="names by which clients may ask for the model")
     add("--host", default="0.0.0.0", help="address to listen on (default: all)")  # noqa: S104  # vLLM's default
-    add("--port", type=int, default=8000, help="port to listen on (default: 8000)")
+    add("--port", type=_whole(0, _LAST_PORT), default=8000, help="port to listen on (default: 8000)")
     add("--uds", help="UNIX domain socket to listen on instead")
-    add("--max-num-queued-reqs", type=int, help="requests, running or waiting, above which more get a 503")
+    add("--max-num-queued-reqs", type=_whole(0), help="requests, running or waiting, above which more get a 503")
     add("--api-key", nargs="+", help="keys of which /v1 asks for one")
     add("--max-model-len", type=_length, default=8192, help="longest prompt plus answer (default: 8192)")
     add("--max-num-seqs", type=int, default=256, help="requests that run at once (default: 256)")
     add("--shutdown-timeout", type=int, default=0, help="seconds to drain at SIGTERM (default: 0, abort)")
     add("--stream-interval", type=int, default=1, help="tokens per streamed chunk (default: 1)")
     add("--block-size", type=int, default=16, help="tokens per KV-cache block (default: 16)")
-    add("--num-gpu-blocks-override", type=int, default=8192, help="KV-cache blocks (default: 8192)")
+    add("--num-gpu-blocks-override", type=_whole(1), default=8192, help="KV-cache blocks (default: 8192)")
     add("--root-path", default="", help="path prefix that a proxy in front takes off")
-    add("--uvicorn-log-level", default="info", help="level of the server's log (default: info)")
+    add("--uvicorn-log-level", choices=_LOG_LEVELS, default="info", help="level of the server's log (default: info)")
     switch("--disable-uvicorn-access-log", help="no line per request")
     switch("--enable-request-id-headers", help="answer with X-Request-Id")
     switch("--enable-force-include-usage", help="a usage chunk in every stream")
