@@ -1,4 +1,4 @@
-"""Faults: the exact bytes of each, and that none strikes unasked."""
+"""Faults: what each does to the bytes of an answer, and that none strikes unasked."""
 
 from __future__ import annotations
 
@@ -164,6 +164,40 @@ def test_bad_header(breakable: Engine) -> None:
     assert message.startswith("fault 'nonsense' does not exist; write one of refuse, status, hang")
 
 
+@pytest.mark.parametrize("fault", ["cut=2", "error=2@0.5", "stall", "crlf", "comments", "bytes"])
+def test_whole_answer_refuses_faults_of_streams(breakable: Engine, fault: str) -> None:
+    """By header, a fault that only a stream can have is a 400 on any other request, whatever its rate."""
+    head, body = breakable.chat(f"rst@0,{fault}", stream=False)
+    assert head.startswith(b"HTTP/1.1 400 ")
+    error = json.loads(body)["error"]
+    assert error["message"] == (
+        f"fault '{faults.parse(fault).popitem()[1]}' strikes streams only; "
+        "ask for a stream, or write fin, rst, status or hang"
+    )
+    assert error["param"] == "x-mock-fault"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("fault", ["refuse=1", "health=1", "exit=1"])
+def test_request_refuses_faults_of_the_engine(breakable: Engine, fault: str, *, stream: bool) -> None:
+    """By header, a fault of the whole engine is a 400 that says where to write it."""
+    head, body = breakable.chat(fault, stream=stream)
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert json.loads(body)["error"]["message"] == (
+        f"fault '{fault}' strikes the engine, not a request; write it to FAULTS or PUT it to /mock/faults"
+    )
+    assert breakable.process.poll() is None
+
+
+def test_plan_of_streams_leaves_whole_answers_alone(start: Callable[..., Engine], unchunk: Unchunk) -> None:
+    """In the engine's plan, a fault of streams strikes those and lets what is not streamed pass whole."""
+    engine = start(FAULTS="cut=1").serving()
+    head, body = engine.chat(stream=False)
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert json.loads(body)["choices"][0]["finish_reason"] == "length"
+    check_events(unchunk(engine.chat()[1])[0], 1)
+
+
 def test_nothing_strikes_unless_enabled(start: Callable[..., Engine], unchunk: Unchunk) -> None:
     """Without FAULT_CONTROL the header changes nothing and the admin call does not exist."""
     engine = start().serving()
@@ -195,9 +229,15 @@ def test_refuse(start: Callable[..., Engine]) -> None:
 
 def test_rate(start: Callable[..., Engine]) -> None:
     """A rate strikes about as many requests as it says, the same ones with the same seed."""
-    engine = start(FAULTS="status=500@0.5", SEED="7").serving()
-    struck = sum(engine.chat()[0].startswith(b"HTTP/1.1 500") for _ in range(40))
-    assert 10 <= struck <= 30
+
+    def struck(seed: str) -> list[bool]:
+        engine = start(FAULTS="status=500@0.5", SEED=seed).serving()
+        return [engine.chat()[0].startswith(b"HTTP/1.1 500") for _ in range(40)]
+
+    first = struck("7")
+    assert 10 <= sum(first) <= 30
+    assert struck("7") == first
+    assert struck("8") != first
 
 
 def test_memory(start: Callable[..., Engine]) -> None:

@@ -27,6 +27,10 @@ KINDS: dict[str, tuple[str, float]] = {
     "exit": ("requests, then the process exits with code 1", 1.0),
 }
 ENDINGS = ("cut", "fin", "rst", "error", "stall")
+# What has no meaning for an answer that is sent as a whole.
+STREAMS_ONLY = frozenset({"cut", "error", "stall", "crlf", "comments", "bytes"})
+# What strikes the engine, not one request.
+ENGINE_ONLY = frozenset({"refuse", "health", "exit"})
 _ERROR_STATUSES = {float(status) for status in HTTPStatus if status >= HTTPStatus.BAD_REQUEST}
 HEADER = b"x-mock-fault"
 
@@ -75,6 +79,17 @@ def parse(text: str) -> dict[str, Fault]:
     return plan
 
 
+def _refuse(plan: Plan, kinds: frozenset[str], why: str) -> None:
+    """Refuses a plan in which there is one of these kinds.
+
+    Raises:
+        FaultError: names the fault and why it cannot strike here.
+    """
+    for kind, fault in plan.items():
+        if kind in kinds:
+            raise FaultError(f"fault '{fault}' {why}")
+
+
 def describe(plan: Plan) -> str:
     """Returns a plan as it is written."""
     return ",".join(str(fault) for fault in plan.values())
@@ -94,12 +109,26 @@ class Faults:
         """Returns the faults of one request, by its header if it has one and may have one.
 
         Raises:
-            FaultError: the header cannot be read.
+            FaultError: the header cannot be read, or names a fault of the whole engine.
         """
         plan = self.plan
         if header is not None and self.controllable:
             plan = parse(header)
+            _refuse(
+                plan, ENGINE_ONLY, "strikes the engine, not a request; write it to FAULTS or PUT it to /mock/faults"
+            )
         return {kind: fault for kind, fault in plan.items() if fault.rate >= 1 or self._random.random() < fault.rate}
+
+    def check_whole(self, header: str | None) -> None:
+        """Checks the header of a request that is not streamed.
+
+        Raises:
+            FaultError: it names a fault of streams.
+        """
+        if header is not None and self.controllable:
+            _refuse(
+                parse(header), STREAMS_ONLY, "strikes streams only; ask for a stream, or write fin, rst, status or hang"
+            )
 
     def grow(self, mebibytes: float) -> None:
         """Keeps memory, every page of it touched."""

@@ -56,6 +56,8 @@ class Generate:
         if not await self._survives(struck, connection):
             return
         generation = self._read(body, request.headers.get("content-type"))
+        if not generation.stream:
+            self._check_whole(request)
         self._admit(generation)
         engine.load += engine.load_tracking
         try:
@@ -67,6 +69,12 @@ class Generate:
     def _strike(self, request: Request) -> Mapping[str, Fault]:
         try:
             return self._engine.faults.strike(request.headers.get(HEADER.decode()))
+        except FaultError as error:
+            raise bad_request(str(error), HEADER.decode()) from error
+
+    def _check_whole(self, request: Request) -> None:
+        try:
+            self._engine.faults.check_whole(request.headers.get(HEADER.decode()))
         except FaultError as error:
             raise bad_request(str(error), HEADER.decode()) from error
 
