@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
         print(_help())
         return 0
     try:
-        if arguments[:1] == ["merge"] and len(arguments) > 1:
+        if arguments[:1] == ["merge"]:
             return _merge([Path(name) for name in arguments[1:]])
         if arguments:
             print(

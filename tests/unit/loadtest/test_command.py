@@ -72,7 +72,7 @@ def test_help(packed: Path, arguments: list[str]) -> None:
     ("arguments", "environment", "message"),
     [
         (["--fast"], {}, "load: unknown arguments '--fast'"),
-        (["merge"], {}, "load: unknown arguments 'merge'"),
+        (["merge"], {}, "load: no files: name the summaries or pod logs to merge"),
         ([], {}, "load: TARGET is not set: write the service's base address"),
         ([], {"TARGET": "http://a", "RATE": "5"}, "load: RATE is '5', but ARRIVAL is 'closed'"),
         (
