@@ -92,7 +92,7 @@ def test_arguments_and_variables_arrive_as_written(render: Render, field: str) -
     ("repository", "digest", "said"),
     [
         ("a:v1", DIGEST, 'image.repository "a:v1" holds a tag: write "a"'),
-        (f"a:{DIGEST}", DIGEST, "image.repository"),
+        (f"a:{DIGEST}", DIGEST, f'image.repository "a:{DIGEST}" holds a tag: write "a"'),
         (f"a@{DIGEST}", DIGEST, 'holds a digest: write "a"'),
         (f"a@{DIGEST}:v1", DIGEST, 'holds a digest: write "a"'),
         ("a:5000/b:v1", DIGEST, 'holds a tag: write "a:5000/b"'),
@@ -177,6 +177,28 @@ def test_changed_port_is_followed_everywhere(render: Render) -> None:
     assert found.engine["ports"] == [{"name": "http", "protocol": "TCP", "containerPort": 9000}]
     assert found.service["spec"]["ports"][0]["targetPort"] == "http"
     assert found.deployment["spec"]["template"]["metadata"]["annotations"]["prometheus.io/port"] == "9000"
+
+
+@pytest.mark.parametrize(
+    ("engine", "said"),
+    [
+        ({"args": ["m", "--port"]}, 'engine.args holds --port with "" behind it'),
+        ({"args": ["--port", ""]}, 'engine.args holds --port with "" behind it'),
+        ({"args": ["--port", "--seed=1"]}, 'engine.args holds --port with "--seed=1" behind it'),
+        ({"args": ["--shutdown-timeout"]}, 'engine.args holds --shutdown-timeout with "" behind it'),
+        ({"args": ["--shutdown_timeout"]}, 'engine.args holds --shutdown_timeout with "" behind it'),
+        ({"args": ["--drain"], "shutdownTimeoutFlag": "--drain"}, 'engine.args holds --drain with "" behind it'),
+    ],
+)
+def test_flag_without_its_value_is_refused(render: Render, engine: dict[str, Any], said: str) -> None:
+    """The engine would exit at its start, or take the next flag for the number."""
+    assert said in _refusal(render, {"engine": engine})
+
+
+def test_flag_of_no_meaning_to_the_chart_may_stand_alone(render: Render) -> None:
+    """What the chart was told is no flag of this engine is an argument like any other."""
+    engine = {"args": ["--shutdown-timeout", "--port"], "portFlag": "", "shutdownTimeoutFlag": ""}
+    assert render({"engine": engine}).argv == ["--shutdown-timeout", "--port"]
 
 
 def test_no_probe_has_two_handlers(render: Render) -> None:

@@ -35,6 +35,23 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- if $found }}true{{ end -}}
 {{- end }}
 
+{{/* The value that the arguments (.args) give to the flag (.flag); the last one counts, as in argparse. */}}
+{{- define "inference-service.flagValue" -}}
+{{- $value := "" -}}
+{{- $behind := false -}}
+{{- range .args -}}
+  {{- $parts := splitn "=" 2 . -}}
+  {{- if $behind -}}
+    {{- $value = . -}}
+    {{- $behind = false -}}
+  {{- else if eq ($parts._0 | replace "_" "-") ($.flag | replace "_" "-") -}}
+    {{- $behind = not (contains "=" .) -}}
+    {{- $value = $parts._1 | default "" -}}
+  {{- end -}}
+{{- end -}}
+{{- $value -}}
+{{- end }}
+
 {{/*
 The engine's arguments as a YAML list: the team's own, byte for byte, then what the chart derives.
 A derived flag is left out where the team gave it, or where its name is set to "".

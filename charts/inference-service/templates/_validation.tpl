@@ -67,6 +67,19 @@ the key, its value, why it cannot work and what to write.
     {{- $problems = append $problems (printf "engine.env holds the name %q, which is what YAML reads when a name like N, NO or OFF is not quoted: write the name in quotes" $name) -}}
   {{- end -}}
 {{- end -}}
+{{- range $flag := list $engine.portFlag $engine.shutdownTimeoutFlag | compact | uniq -}}
+  {{- range $index, $arg := $engine.args -}}
+    {{- if eq ($arg | replace "_" "-") ($flag | replace "_" "-") -}}
+      {{- $next := "" -}}
+      {{- if lt (add1 $index) (len $engine.args) -}}
+        {{- $next = index $engine.args (add1 $index | int) -}}
+      {{- end -}}
+      {{- if or (not $next) (hasPrefix "--" $next) -}}
+        {{- $problems = append $problems (printf "engine.args holds %s with %q behind it, where the engine looks for a number: write the number as the next argument, or leave %s out" $arg $next $arg) -}}
+      {{- end -}}
+    {{- end -}}
+  {{- end -}}
+{{- end -}}
 {{- if $engine.portFlag -}}
   {{- range $index, $arg := $engine.args -}}
     {{- $port := "" -}}
