@@ -61,10 +61,10 @@ class Engine:
         return head, rest
 
     def status(self, path: str) -> int | None:
-        """Returns the status of a GET, or None when the connection is refused."""
+        """Returns the status of a GET, or None without one: refused, or left in the queue of a listener that closes."""
         try:
             return int(self.ask("GET", path)[0].split()[1])
-        except ConnectionRefusedError:
+        except (ConnectionRefusedError, ConnectionResetError):
             return None
 
     def chat(self, fault: str | None = None, **fields: object) -> tuple[bytes, bytes]:

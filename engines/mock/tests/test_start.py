@@ -107,6 +107,28 @@ def test_abort_styles(start: Callable[..., Engine], style: str, tail: bytes) -> 
     assert engine.process.wait(5) == 0
 
 
+@pytest.mark.parametrize("style", ["error", "done", "abort", "silence"])
+def test_abort_styles_of_whole_answers(start: Callable[..., Engine], style: str) -> None:
+    """What is not streamed is a 500 when it is given up; with ABORT_STYLE=abort it is a 200 with the tokens so far."""
+    engine = start(ABORT_STYLE=style, INTER_TOKEN_SECONDS="0.05").serving()  # noqa: S106 - a time
+    with engine.connect() as connection:
+        body = b'{"messages":[{"role":"user","content":"x"}],"max_tokens":200}'
+        head = f"Host: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        connection.sendall(f"POST /v1/chat/completions HTTP/1.1\r\n{head}".encode() + body)
+        engine.wait_for(lambda: engine.sample("vllm:generation_tokens_total") > 1)
+        engine.process.send_signal(signal.SIGTERM)
+        got = b"".join(iter(lambda: connection.recv(65536), b""))
+    answer = json.loads(got.partition(b"\r\n\r\n")[2])
+    if style == "abort":
+        assert got.startswith(b"HTTP/1.1 200 ")
+        assert [choice["finish_reason"] for choice in answer["choices"]] == ["abort"]
+        assert 1 < answer["usage"]["completion_tokens"] < 200
+    else:
+        assert got.startswith(b"HTTP/1.1 500 ")
+        assert answer["error"]["type"] == "InternalServerError"
+    assert engine.process.wait(5) == 0
+
+
 def test_silent_abort(start: Callable[..., Engine]) -> None:
     """With ABORT_STYLE=silence nothing more comes, and the process stays until its client leaves."""
     engine = start(ABORT_STYLE="silence").serving()

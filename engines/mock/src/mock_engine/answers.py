@@ -122,13 +122,24 @@ class Choice(ABC):
 class Whole(Answer):
     """An answer that is sent when it is complete."""
 
+    def __init__(self, generation: Generation, shape: Shape, scheduler: Scheduler, abort_style: AbortStyle) -> None:
+        """Prepares the answer; the style says what becomes of it when the engine gives it up."""
+        super().__init__(generation, shape, scheduler)
+        self._abort_style = abort_style
+
     def choice(self, index: int) -> Choice:
         """Returns a sink that only counts: the text follows from the job."""
         return _WholeChoice(self, index)
 
     def fail(self, reason: str) -> None:
-        """Makes the response an error."""
-        self.end(RequestError(500, reason, "InternalServerError"))
+        """Makes the response an error; with ABORT_STYLE=abort, one of the tokens so far."""
+        if self._abort_style != "abort":
+            self.end(RequestError(500, reason, "InternalServerError"))
+            return
+        for job in self.jobs:
+            if job.remaining:
+                job.finish_reason = "abort"
+        self.end(None)
 
     def writable(self) -> None:
         """Changes nothing: nothing was held back."""

@@ -156,7 +156,7 @@ class Generate:
             pod=engine.pod,
         )
         if not generation.stream:
-            return Whole(generation, shape, engine.scheduler)
+            return Whole(generation, shape, engine.scheduler, engine.abort_style)
         stream = Stream(generation, shape, engine.scheduler, connection, engine.abort_style)
         if struck:
             stream.writer = BrokenWriter(connection, struck, stream.leave)
