@@ -39,25 +39,21 @@ load release="mock" seconds="120" concurrency="4" node="":
 _load-result:
     @inferctl load --last
 
-# Replace every pod of a release under load and say what was lost; "mock" is deployed first, with a cluster if there is none.
+# Replace every pod of a release under load and say what was lost; the mock engine is deployed first, with a cluster if there is none.
 rollout-test release="mock" *options:
-    {{ if release == "mock" { "inferctl deploy" } else { "true" } }}
-    inferctl rollout-test --release "$@"
+    inferctl rollout-test --deploy {{ if release =~ '^-' { "" } else { "--release" } }} "$@"
 
 # The same with the protection taken away: it must lose requests.
 rollout-test-control release="mock" *options:
-    {{ if release == "mock" { "inferctl deploy" } else { "true" } }}
-    inferctl rollout-test --control --release "$@"
+    inferctl rollout-test --deploy --control {{ if release =~ '^-' { "" } else { "--release" } }} "$@"
 
 # Drain the node of a release's first pod under load, with two replicas, and say what was lost.
 drain-test release="mock" *options:
-    {{ if release == "mock" { "inferctl deploy --replicas 2" } else { "true" } }}
-    inferctl drain-test --release "$@"
+    inferctl drain-test --deploy {{ if release =~ '^-' { "" } else { "--release" } }} "$@"
 
 # The same with the protection taken away: it must lose requests.
 drain-test-control release="mock" *options:
-    {{ if release == "mock" { "inferctl deploy --replicas 2" } else { "true" } }}
-    inferctl drain-test --control --release "$@"
+    inferctl drain-test --deploy --control {{ if release =~ '^-' { "" } else { "--release" } }} "$@"
 
 # Run the tests on real clusters, which come and go with them.
 e2e *options:

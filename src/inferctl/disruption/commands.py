@@ -20,6 +20,7 @@ from inferctl.disruption.session import Session
 from inferctl.disruption.verdict import Outcome, Promise
 from inferctl.errors import InferctlError, UsageError
 from inferctl.images import engine
+from inferctl.release.mock import install_unless_foreign
 from inferctl.report import html, live
 
 if TYPE_CHECKING:
@@ -40,6 +41,14 @@ AllowNodes = Annotated[
     str, typer.Option(help="The context on whose nodes scenarios may act; only needed for an existing cluster.")
 ]
 ReleaseName = Annotated[str, typer.Option(help="A release in the namespace 'default'.")]
+
+Deploy = Annotated[
+    bool,
+    typer.Option(
+        "--deploy",
+        help="First bring the cluster up and install the mock engine, unless the release serves another engine.",
+    ),
+]
 
 
 def run_scenarios(  # noqa: PLR0917 - the options of a command line, which typer passes by name
@@ -90,15 +99,19 @@ def run_rollout_test(  # noqa: PLR0917 - as above
     seconds: Annotated[float, typer.Option(min=20, help="How long load runs.")] = 150,
     streams: Annotated[int, typer.Option(min=1, help="How many streams at once.")] = 4,
     control: OnlyControl = False,
+    deploy: Deploy = False,
     backend: Backend = "",
     cluster: Cluster = "",
 ) -> None:
     """Replace every pod of a deployed release while load runs for a fixed time, and say what was lost.
 
-    Examples: inferctl rollout-test; inferctl rollout-test --control --seconds 60
+    What changes is the variable ROLLOUT in engine.env; it stays in the release's values until they are installed
+    again, because taking it back would replace every pod once more. The control gives the release its own values back.
+
+    Examples: inferctl rollout-test --deploy; inferctl rollout-test --release my-model --control --seconds 60
     """
     progress = Progress()
-    target = choose(backend, cluster).target()
+    target = _target(backend, cluster, release, progress, replicas=1, deploy=deploy)
     verdict = rollout_test(
         target, release=release, seconds=seconds, streams=streams, control=control, progress=progress
     )
@@ -106,20 +119,21 @@ def run_rollout_test(  # noqa: PLR0917 - as above
     raise typer.Exit(verdict.exit_code)
 
 
-def run_drain_test(
+def run_drain_test(  # noqa: PLR0917 - as above
     release: ReleaseName = "mock",
     control: OnlyControl = False,
+    deploy: Deploy = False,
     backend: Backend = "",
     cluster: Cluster = "",
     allow_nodes: AllowNodes = "",
 ) -> None:
     """Drain the node of a deployed release's first pod under load, with two replicas, and say what was lost.
 
-    Example: inferctl drain-test --control
+    Examples: inferctl drain-test --deploy; inferctl drain-test --release my-model --control
     """
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     progress = Progress(console)
-    target = choose(backend, cluster).target()
+    target = _target(backend, cluster, release, progress, replicas=2, deploy=deploy)
     result = drain_test(
         target, release=release, control=control, nodes_allowed=allow_nodes, progress=progress, observe=_live(console)
     )
@@ -137,6 +151,15 @@ def draw_report(
     """
     html.write(timeline, page)
     print(page)
+
+
+def _target(backend: str, cluster: str, release: str, progress: Progress, *, replicas: int, deploy: bool) -> Target:
+    chosen_backend = choose(backend, cluster)
+    if not deploy:
+        return chosen_backend.target()
+    target = chosen_backend.up(progress)
+    install_unless_foreign(target, release, progress, replicas=replicas)
+    return target
 
 
 def _plan(name: str, *, with_controls: bool, only_control: bool) -> list[tuple[type[Scenario], Control | None]]:

@@ -8,6 +8,7 @@ from inferctl.disruption.scenarios.drains import Drain
 from inferctl.disruption.session import Session
 from inferctl.errors import EnvironmentProblem
 from inferctl.release.helm import Release, merged
+from inferctl.release.serving import serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from inferctl.disruption.session import Result
     from inferctl.report.recorder import Recorder
 
-_RESTORE_SECONDS = 240.0
 #: Lets the mock engine give answers that are longer than the preStop sleep.
 _LONG_ANSWERS = {"engine": {"env": {"ANSWER_TOKENS": 4096}}}
 
@@ -43,17 +43,18 @@ def drain_test(
 
     Raises:
         EnvironmentProblem: there is no such release.
-        UsageError: this cluster's nodes may not be acted on.
+        UsageError: this cluster's nodes may not be acted on, or the release is not of this chart.
     """
     subject = Release(target, release)
     subject.recover()
     if not subject.status():
         raise EnvironmentProblem(f"release {release!r} is not deployed; run: ./just deploy")
     own = subject.values()
+    how = serving(subject, own)
     session = Session(
         target,
-        repository=own["image"]["repository"],
-        digest=own["image"]["digest"],
+        repository=how.repository,
+        digest=how.digest,
         progress=progress,
         nodes_allowed=nodes_allowed,
         observe=observe,
@@ -66,4 +67,4 @@ def drain_test(
     finally:
         with progress.step("giving the release its own values back"):
             subject.recover()
-            subject.upgrade(own, wait=_RESTORE_SECONDS)
+            subject.upgrade(own, wait=how.replace_seconds)

@@ -13,6 +13,7 @@ from inferctl.disruption.load import Load, LoadPod
 from inferctl.errors import EnvironmentProblem
 from inferctl.paths import RUNS
 from inferctl.release.helm import Release
+from inferctl.release.serving import serving
 from inferctl.report import timeline
 from inferctl.report.findings import find
 from inferctl.report.recorder import Recorder
@@ -20,7 +21,6 @@ from inferctl.report.state import State
 
 _TAIL_SECONDS = 120.0
 _SUFFIX, _TIMELINE = "-load", "timeline.jsonl"
-_MODEL, _PORT = "mock/mock-8b", 8000
 
 
 def run_load(  # noqa: PLR0917 - the options of a command line, which typer passes by name
@@ -29,7 +29,7 @@ def run_load(  # noqa: PLR0917 - the options of a command line, which typer pass
     concurrency: Annotated[int, typer.Option(min=1, help="How many streams at once.")] = 4,
     node: Annotated[str, typer.Option(help="The node to send from; by default wherever it fits.")] = "",
     backend: Annotated[str, typer.Option(help="embedded, kind or existing.")] = "",
-    cluster: Annotated[str, typer.Option(help="The cluster's name; by default 'inference'.")] = "",
+    name: Annotated[str, typer.Option(help="The cluster's name, or the context of an existing one.")] = "",
     last: Annotated[bool, typer.Option("--last", help="Send nothing; say again how the last load ended.")] = False,
 ) -> None:
     """Stream answers from a release to a pod beside it and count how each ended; exit code 1 if any was not ok.
@@ -40,16 +40,14 @@ def run_load(  # noqa: PLR0917 - the options of a command line, which typer pass
         _tell_last()
         return
     progress = Progress()
-    subject = Release(choose(backend, cluster).target(), release)
+    subject = Release(choose(backend, name).target(), release)
     if not subject.status():
         raise EnvironmentProblem(f"release {release!r} is not deployed; run: ./just deploy")
-    own = subject.values()
+    how = serving(subject, subject.values())
     recorder = Recorder(RUNS / f"{time.strftime('%Y%m%d-%H%M%S')}{_SUFFIX}" / _TIMELINE)
     pod = LoadPod(
         Load("load", streams=concurrency, seconds=seconds), subject, recorder,
-        image=f"{own['image']['repository']}@{own['image']['digest']}",
-        url=f"http://{subject.resource}:{own.get('service', {}).get('port', _PORT)}",
-        model=own.get("model", {}).get("name", _MODEL), hear=typer.echo,
+        image=how.image, url=how.url, model=how.model, hear=typer.echo,
     )  # fmt: skip
     try:
         with progress.step("starting load"):

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from inferctl.disruption.load import Load, LoadPod
 from inferctl.disruption.settle import unsettled, wait_until
 from inferctl.disruption.verdict import Outcome, Promise, Verdict, judge
 from inferctl.disruption.watch import Watch
-from inferctl.errors import EnvironmentProblem
+from inferctl.errors import EnvironmentProblem, InferctlError
 from inferctl.paths import RUNS
 from inferctl.release.helm import Release, merged
+from inferctl.release.serving import serving
 from inferctl.report import html
 from inferctl.report.findings import find
 from inferctl.report.recorder import Recorder
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lightkube import Client
+
     from inferctl.cluster.target import Target
     from inferctl.console import Progress
     from inferctl.report.state import State
@@ -25,10 +31,8 @@ if TYPE_CHECKING:
 UNPROTECTED: dict[str, Any] = {"rollout": {"preStopSeconds": 0, "terminationGracePeriodSeconds": 1}}
 #: How long load runs before the rollout begins, so that the counts show what undisturbed service looks like.
 _BEFORE_SECONDS = 20.0
-_SETTLE_SECONDS = 300.0
 _TAIL_SECONDS = 120.0
 _SUMMARY = "helm upgrade replaces every pod while load runs for a fixed time"
-_MODEL, _PORT = "mock/mock-8b", 8000
 
 
 def rollout_test(
@@ -55,6 +59,7 @@ def rollout_test(
 
     Raises:
         EnvironmentProblem: there is no such release.
+        UsageError: it is not of this chart.
         DeadlineExceeded: the rollout or the load came to no end.
     """
     subject = Release(target, release)
@@ -62,6 +67,7 @@ def rollout_test(
     if not subject.status():
         raise EnvironmentProblem(f"release {release!r} is not deployed; run: ./just deploy")
     own = subject.values()
+    how = serving(subject, own)
     values = merged(own, UNPROTECTED) if control else own
     api = target.client()
     name = f"{time.strftime('%Y%m%d-%H%M%S')}-rollout-test{'-control' if control else ''}"
@@ -70,17 +76,15 @@ def rollout_test(
     LoadPod.sweep(subject)
     load = LoadPod(
         Load("fixed", streams=streams, seconds=seconds), subject, recorder,
-        image=f"{own['image']['repository']}@{own['image']['digest']}",
-        url=f"http://{subject.resource}:{own.get('service', {}).get('port', _PORT)}",
-        model=own.get("model", {}).get("name", _MODEL), hear=_say,
+        image=how.image, url=how.url, model=how.model, hear=_say,
     )  # fmt: skip
     watch = Watch(subject)
     try:
         if control:
             with progress.step("taking the protection away"):
-                subject.upgrade(values, wait=_SETTLE_SECONDS)
+                subject.upgrade(values, wait=how.replace_seconds)
         with progress.step("waiting for the release to be at rest"):
-            wait_until(lambda: unsettled(api, subject), _SETTLE_SECONDS)
+            wait_until(lambda: unsettled(api, subject), how.replace_seconds)
         watch.attach(recorder)
         with progress.step("starting load"):
             load.start()
@@ -89,18 +93,26 @@ def rollout_test(
         recorder.wait(lambda state: _not_yet(state, before), before + _TAIL_SECONDS)
         progress.say("rollout begins: every pod is replaced")
         recorder.record("disrupt", text="helm upgrade with a changed environment")
-        subject.upgrade(merged(values, {"engine": {"env": {"ROLLOUT": name}}}), wait=_SETTLE_SECONDS)
-        wait_until(lambda: unsettled(api, subject), _SETTLE_SECONDS)
+        subject.upgrade(merged(values, {"engine": {"env": {"ROLLOUT": name}}}), wait=how.replace_seconds)
+        wait_until(lambda: unsettled(api, subject), how.replace_seconds)
         recorder.record("settled", text="every pod replaced")
         progress.say("rollout has ended")
         load.wait_ended(seconds + _TAIL_SECONDS)
+    except BaseException:
+        recorder.close()
+        raise
     finally:
         watch.detach()
-        with progress.step("cleaning up"):
-            load.remove()
-            subject.recover()
-            if control:
-                subject.upgrade(own, wait=_SETTLE_SECONDS)
+        with progress.step("cleaning up"), ExitStack() as steps:
+            # Both run, the last one first, whatever becomes of the other.
+            steps.callback(load.remove)
+            steps.callback(_restore, subject, own if control else None)
+    if control:
+        _wait_restored(api, subject, how.replace_seconds, progress)
+    return _concluded(recorder, progress, control=control)
+
+
+def _concluded(recorder: Recorder, progress: Progress, *, control: bool) -> Verdict:
     verdict = _judged(recorder, control=control)
     recorder.record("verdict", outcome=verdict.outcome.value, reason=verdict.reason)
     recorder.close()
@@ -108,6 +120,36 @@ def rollout_test(
     html.write(recorder.path, page)
     progress.say(f"report: {page}")
     return verdict
+
+
+def _restore(subject: Release, own: Mapping[str, Any] | None) -> None:
+    """Unlock the release and give it its own values; a Ctrl-C meanwhile comes through when they are in place."""
+    try:
+        try:
+            _give(subject, own)
+        except KeyboardInterrupt:
+            _give(subject, own)
+            raise
+    except InferctlError as error:
+        if own is not None:
+            error.add_note(f"release {subject.name!r} may still be without its protection: install its values again")
+        raise
+
+
+def _give(subject: Release, own: Mapping[str, Any] | None) -> None:
+    subject.recover()
+    if own is not None:
+        # Only until the API has them: this must not be interrupted, and pods may take minutes.
+        subject.upgrade(own)
+
+
+def _wait_restored(api: Client, subject: Release, seconds: float, progress: Progress) -> None:
+    """The verdict stands even if the pods with the release's own values are late."""
+    try:
+        with progress.step("waiting for the release with its own values"):
+            wait_until(lambda: unsettled(api, subject), seconds)
+    except InferctlError as error:
+        progress.say(f"clean-up: {error}")
 
 
 def _judged(recorder: Recorder, *, control: bool) -> Verdict:
@@ -121,8 +163,8 @@ def _not_yet(state: State, before: float) -> str:
     first = min((request.sent for request in state.requests.values() if request.sent), default=None)
     if first is None or time.time() < first + before:
         return f"load has not run for {before:g} s"
-    serving = [pod.name for pod in state.pods.values() if pod.serving and state.begun[pod.name]]
-    return "" if serving else "no stream is open on a serving pod"
+    in_service = [pod.name for pod in state.pods.values() if pod.serving and state.begun[pod.name]]
+    return "" if in_service else "no stream is open on a serving pod"
 
 
 def _say(line: str) -> None:

@@ -23,6 +23,7 @@ from inferctl.errors import CommandFailed, EnvironmentProblem, InferctlError, Us
 from inferctl.paths import RUNS, tool
 from inferctl.process.command import run as run_program
 from inferctl.release.helm import Release, merged
+from inferctl.release.serving import serving
 from inferctl.report.findings import find
 from inferctl.report.recorder import Recorder
 
@@ -40,7 +41,6 @@ NAMESPACE = "inferctl-test"
 _OWNER = {"app.kubernetes.io/managed-by": "inferctl"}
 _AT_RISK_SECONDS = 90.0
 _END_SECONDS = 120.0
-_PORT, _MODEL = 8000, "mock/mock-8b"
 #: Loads fast, so that a run takes a minute; its answers may be long.
 _VALUES: dict[str, Any] = {
     "engine": {"env": {"STARTUP_DELAY_SECONDS": 2, "ANSWER_TOKENS": 4096}},
@@ -229,15 +229,14 @@ class Session:
         self._watch.attach(recorder)
 
     def _start_loads(self, scenario: Scenario, run: Run) -> None:
-        values = run.values
-        url = f"http://{self.release.resource}:{values.get('service', {}).get('port', _PORT)}"
+        how = serving(self.release, run.values)
         image = f"{self._repository}@{self._digest}"
         avoid = scenario.avoid(run)
         longer = run.control is not None and run.control.longer_answers
         run.loads = [
             LoadPod(
                 replace(load, tokens=LONGER_TOKENS) if longer and load.tokens == LONG_TOKENS else load,
-                self.release, run.recorder, image=image, url=url, model=_MODEL,
+                self.release, run.recorder, image=image, url=how.url, model=how.model,
             )
             for load in scenario.loads
         ]  # fmt: skip

@@ -1,0 +1,77 @@
+"""The mock engine as a release: what ``inferctl deploy`` installs, and a test that is told to deploy first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from inferctl.images import engine
+from inferctl.paths import ROOT
+from inferctl.release.helm import Release
+from inferctl.release.serving import serving
+
+if TYPE_CHECKING:
+    from inferctl.cluster.target import Target
+    from inferctl.console import Progress
+
+_DIGEST = ROOT / "local" / "mock-engine.digest"
+_READY_SECONDS = 180
+#: A load that is long enough to see: pods answer 503 for this long after their start.
+STARTUP_DELAY_SECONDS = 15
+#: Without a share of its own, a busy node would starve the engine and its pauses would look like the rollout's doing.
+_REQUESTS = {"cpu": "100m"}
+
+
+def install(
+    target: Target, name: str, progress: Progress, *, replicas: int, startup_delay: int = STARTUP_DELAY_SECONDS
+) -> Release:
+    """Build and push the mock engine's image, and install it as a release or change that release to it.
+
+    Args:
+        target: the cluster, which is up.
+        name: the release's name, in the namespace ``default``.
+        progress: told of each step.
+        replicas: how many pods; returns when they are ready.
+        startup_delay: seconds that the engine takes to load.
+
+    Raises:
+        CommandFailed: the image could not be pushed, or the pods were not ready in time.
+    """
+    digest = engine.publish(target.push, progress, plain_http=target.plain_http)
+    _DIGEST.write_text(f"{digest}\n")
+    values: dict[str, Any] = {
+        "image": {"repository": f"{target.pull}/{engine.NAME}", "digest": digest},
+        "replicaCount": replicas,
+        "resources": {"requests": _REQUESTS},
+        "engine": {"env": {"STARTUP_DELAY_SECONDS": startup_delay}},
+    }
+    subject = Release(target, name)
+    subject.recover()
+    with progress.step(f"helm upgrade --install {name}, until {replicas} pods are ready"):
+        subject.upgrade(values, wait=_READY_SECONDS)
+    return subject
+
+
+def install_unless_foreign(target: Target, name: str, progress: Progress, *, replicas: int) -> None:
+    """Install the mock engine before a test, but never over a release that serves something else.
+
+    Raises:
+        UsageError: there is a release of this name that is not of this chart.
+        CommandFailed: as `install`.
+    """
+    subject = Release(target, name)
+    subject.recover()
+    if not subject.status():
+        progress.say(f"there is no release {name!r} yet: the mock engine is installed under this name")
+    elif not runs_mock(subject):
+        progress.say(f"release {name!r} serves an engine of its own: it is tested as it is")
+        return
+    install(target, name, progress, replicas=replicas)
+
+
+def runs_mock(release: Release) -> bool:
+    """Whether a release that exists runs the mock engine's image.
+
+    Raises:
+        UsageError: it is not of this chart.
+    """
+    return serving(release, release.values()).repository.rpartition("/")[2] == engine.NAME

@@ -1,0 +1,121 @@
+"""The rollout test's control gives a release its protection back, whatever goes wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from inferctl.cluster.target import Target
+from inferctl.console import Progress
+from inferctl.disruption import rollout_test as tested
+from inferctl.errors import CommandFailed
+from inferctl.release.helm import Release
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_OWN: dict[str, Any] = {"image": {"repository": "pull:1/mock-engine", "digest": "sha256:0"}}
+_BARE = {**_OWN, **tested.UNPROTECTED}
+
+
+class _Calls(list[object]):
+    """What was done to the release and its load, in order; anything of it may be told to fail."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fail: dict[int, BaseException] = {}
+
+    def did(self, what: object) -> None:
+        self.append(what)
+        if error := self.fail.get(len(self)):
+            raise error
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Calls:
+    """The calls of a rollout test that meets a release, a load and a watch without a cluster; load never starts."""
+    calls = _Calls()
+
+    class Load:
+        def __init__(self, *_: object, **__: object) -> None: ...
+
+        @staticmethod
+        def sweep(_: object) -> None: ...
+
+        def start(self) -> None:
+            calls.did("load starts")
+
+        def remove(self) -> None:
+            calls.did("load is removed")
+
+    class Watch:
+        def __init__(self, _: object) -> None: ...
+
+        def attach(self, _: object) -> None: ...
+
+        def detach(self) -> None: ...
+
+    monkeypatch.setattr(Release, "recover", lambda _: None)
+    monkeypatch.setattr(Release, "status", lambda _: "deployed")
+    monkeypatch.setattr(Release, "values", lambda _: _OWN)
+    monkeypatch.setattr(Release, "upgrade", lambda _, values, **__: calls.did(values))
+    monkeypatch.setattr(Target, "client", lambda *_: None)
+    monkeypatch.setattr(tested, "LoadPod", Load)
+    monkeypatch.setattr(tested, "Watch", Watch)
+    monkeypatch.setattr(tested, "RUNS", tmp_path)
+    monkeypatch.setattr(tested, "wait_until", lambda *_: None)
+    return calls
+
+
+@pytest.fixture
+def run() -> Callable[..., None]:
+    """Runs the test, or its control, on a release of that cluster."""
+
+    def run(*options: str) -> None:
+        target = Target("existing", Path("/kubeconfig"), "context", "push:1", "pull:1")
+        tested.rollout_test(target, release="chat", control="--control" in options, progress=Progress())
+
+    return run
+
+
+def test_control_is_taken_back_before_load_is_removed(calls: _Calls, run: Callable[..., None]) -> None:
+    """When the load does not start, the release first gets its own values back, then the load is removed."""
+    calls.fail = {2: CommandFailed("no load")}
+    with pytest.raises(CommandFailed, match="no load"):
+        run("--control")
+    assert calls == [_BARE, "load starts", _OWN, "load is removed"]
+
+
+def test_load_that_cannot_be_removed_leaves_no_release_unprotected(calls: _Calls, run: Callable[..., None]) -> None:
+    """A failure to remove the load comes after the release has its own values."""
+    calls.fail = {2: CommandFailed("no load"), 4: CommandFailed("not removed")}
+    with pytest.raises(CommandFailed, match="not removed"):
+        run("--control")
+    assert calls == [_BARE, "load starts", _OWN, "load is removed"]
+
+
+def test_second_interrupt_comes_through_after_the_clean_up(calls: _Calls, run: Callable[..., None]) -> None:
+    """Ctrl-C while the values are given back has them given back again, and the load is removed."""
+    calls.fail = {2: KeyboardInterrupt(), 3: KeyboardInterrupt()}
+    with pytest.raises(KeyboardInterrupt):
+        run("--control")
+    assert calls == [_BARE, "load starts", _OWN, _OWN, "load is removed"]
+
+
+def test_release_that_stays_unprotected_is_named(calls: _Calls, run: Callable[..., None]) -> None:
+    """When the values cannot be given back the error says so, and the load is removed all the same."""
+    calls.fail = {2: CommandFailed("no load"), 3: CommandFailed("helm failed")}
+    with pytest.raises(CommandFailed, match="helm failed") as failed:
+        run("--control")
+    assert "release 'chat' may still be without its protection" in "".join(failed.value.__notes__)
+    assert calls[-1] == "load is removed"
+
+
+def test_without_a_control_no_values_are_given_back(calls: _Calls, run: Callable[..., None]) -> None:
+    """The test itself takes nothing away, so that there is nothing to give back."""
+    calls.fail = {1: CommandFailed("no load")}
+    with pytest.raises(CommandFailed, match="no load"):
+        run()
+    assert calls == ["load starts", "load is removed"]

@@ -1,0 +1,81 @@
+"""A test that deploys first never puts the mock engine over a release that serves something else."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inferctl.checks.programs import environment
+from inferctl.cluster.target import Target
+from inferctl.console import Progress
+from inferctl.errors import UsageError
+from inferctl.images import engine
+from inferctl.paths import ROOT
+from inferctl.release import mock
+from inferctl.release.helm import Release
+
+_TARGET = Target("existing", Path("/kubeconfig"), "context", "push:1", "pull:1")
+_MOCK: dict[str, Any] = {"image": {"repository": "pull:1/mock-engine", "digest": "sha256:0"}}
+_OWN: dict[str, Any] = {"image": {"repository": "registry/vllm-openai", "digest": "sha256:0"}}
+
+
+def _installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, values: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """Run the decision with a release of these values, or none, and give the values that were installed."""
+    given: list[dict[str, Any]] = []
+    monkeypatch.setattr(Release, "recover", lambda _: None)
+    monkeypatch.setattr(Release, "status", lambda _: "" if values is None else "deployed")
+    monkeypatch.setattr(Release, "values", lambda _: values)
+    monkeypatch.setattr(Release, "upgrade", lambda _, new, **__: given.append(new))
+    monkeypatch.setattr(engine, "publish", lambda *_, **__: "sha256:1")
+    monkeypatch.setattr(mock, "_DIGEST", tmp_path / "digest")
+    mock.install_unless_foreign(_TARGET, "chat", Progress(), replicas=2)
+    return given
+
+
+@pytest.mark.parametrize("values", [None, _MOCK])
+def test_mock_is_installed_where_nothing_else_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, values: dict[str, Any] | None
+) -> None:
+    """Where there is no release, or one of the mock engine, the new image is installed with a share of the CPU."""
+    (given,) = _installed(monkeypatch, tmp_path, values)
+    assert given["image"] == {"repository": "pull:1/mock-engine", "digest": "sha256:1"}
+    assert given["replicaCount"] == 2
+    assert given["resources"] == {"requests": {"cpu": "100m"}}
+
+
+def test_another_engine_is_left_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A release that serves another image is not changed, and no image is pushed for it."""
+    assert _installed(monkeypatch, tmp_path, _OWN) == []
+    assert not (tmp_path / "digest").exists()
+
+
+def test_another_chart_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A release that is not of this chart is neither changed nor tested."""
+    with pytest.raises(UsageError, match="release 'chat' is not of the chart"):
+        _installed(monkeypatch, tmp_path, {"image": {"tag": "1"}})
+    assert not (tmp_path / "digest").exists()
+
+
+@pytest.mark.parametrize("recipe", ["rollout-test", "rollout-test-control", "drain-test", "drain-test-control"])
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        ([], "--release"),
+        (["trial"], "--release"),
+        (["mock", "--name", "trial"], "--release"),
+        (["--name", "trial"], ""),
+    ],
+)
+def test_recipes_pass_every_option_to_one_command(recipe: str, words: list[str], option: str) -> None:
+    """A recipe is one command that deploys and tests with the same options; an option is no release's name."""
+    just = shutil.which("just", path=environment()["PATH"]) or "just"
+    shown = subprocess.run(
+        [just, "--dry-run", recipe, *words], cwd=ROOT, env=environment(), capture_output=True, text=True, check=True
+    )
+    name = recipe.removesuffix("-control")
+    control = ["--control"] if name != recipe else []
+    assert shown.stderr.split() == ["inferctl", name, "--deploy", *control, *filter(None, [option]), '"$@"']
