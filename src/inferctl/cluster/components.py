@@ -85,6 +85,9 @@ def control_plane(spec: ClusterSpec, folder: Path, files: ControlPlaneFiles) -> 
                 f"--authorization-kubeconfig={files.controller_manager}",
                 "--leader-elect=false",
                 "--use-service-account-credentials",
+                # It makes an account and a token per controller before any of them starts: 4 s at the default rate.
+                "--kube-api-qps=500",
+                "--kube-api-burst=1000",
                 f"--service-account-private-key-file={files.service_accounts.key}",
                 f"--root-ca-file={files.ca}",
                 "--profiling=false",
