@@ -165,6 +165,11 @@ def _check_texts(found: rendering.Release, values: Mapping[str, Any]) -> None:
         here = metadata.get("annotations" if key == "podAnnotations" else "labels", {})
         for name, value in values[key].items():
             assert here[name] == _text(value), f"{key}.{name}"
+    prometheus = {"scrape": "true", "port": str(engine["port"]), "path": "/metrics"}
+    scraped = {f"prometheus.io/{name}": value for name, value in prometheus.items()}
+    own = {name: _text(value) for name, value in values["podAnnotations"].items()}
+    wanted = {**(scraped if values["metrics"]["annotations"] else {}), **own}
+    assert metadata.get("annotations", {}) == wanted, "the pods' annotations"
     for name, value in values["nodeSelector"].items():
         assert found.pod["nodeSelector"][name] == _text(value), f"nodeSelector.{name}"
     image = values["image"]
@@ -178,20 +183,29 @@ def _check_numbers(found: rendering.Release, values: Mapping[str, Any]) -> None:
     reach = startup["failureThreshold"] * probes["periodSeconds"]
     assert load <= reach < load + probes["periodSeconds"], "the startup probe's reach"
     assert found.pod["terminationGracePeriodSeconds"] == rollout["terminationGracePeriodSeconds"]
-    assert ("lifecycle" in found.engine) == (rollout["preStopSeconds"] > 0)
+    sleep = found.engine.get("lifecycle", {}).get("preStop", {}).get("sleep", {}).get("seconds", 0)
+    assert sleep == rollout["preStopSeconds"], "the sleep before SIGTERM"
+    assert ("lifecycle" in found.engine) == (sleep > 0)
     strategy = found.deployment["spec"]["strategy"]["rollingUpdate"]
     assert strategy == {"maxSurge": rollout["maxSurge"], "maxUnavailable": int(rollout["maxSurge"] == 0)}
     replicas = 1 if values["externalAutoscaler"] else values["replicaCount"]  # 1 is the API server's default
-    assert found.deployment["spec"]["replicas"] == replicas
+    assert found.deployment["spec"]["replicas"] == replicas, "the number of pods"
     assert found.engine["ports"][0]["containerPort"] == port
     assert found.engine["imagePullPolicy"] == values["image"]["pullPolicy"]
     assert found.service["spec"]["type"] == values["service"]["type"]
     assert found.service["spec"]["ports"][0]["port"] == values["service"]["port"]
-    assert {found.engine[f"{kind}Probe"]["httpGet"]["port"] for kind in ("startup", "readiness", "liveness")} == {
-        "http"
-    }
+    for kind in ("startup", "readiness", "liveness"):
+        probe = found.engine[f"{kind}Probe"]
+        assert (probe["httpGet"]["path"], probe["httpGet"]["port"]) == (probes["path"], "http"), f"{kind}: the address"
+        assert probe["periodSeconds"] == probes["periodSeconds"], f"{kind}: periodSeconds"
+        assert probe["timeoutSeconds"] == probes["timeoutSeconds"], f"{kind}: timeoutSeconds"
+        if kind != "startup":
+            assert probe["failureThreshold"] == probes[f"{kind}FailureThreshold"], f"{kind}: failureThreshold"
     wanted = values["podDisruptionBudget"]["enabled"] and values["replicaCount"] > 1
-    assert (found.of_kind("PodDisruptionBudget") is not None) == wanted
+    budget = found.of_kind("PodDisruptionBudget")
+    assert (budget is not None) == wanted
+    if budget:
+        assert budget["spec"]["minAvailable"] == values["podDisruptionBudget"]["minAvailable"], "minAvailable"
     assert found.deployment["spec"]["progressDeadlineSeconds"] > load + rollout["terminationGracePeriodSeconds"]
 
 
@@ -200,6 +214,9 @@ def _check_passed_on(found: rendering.Release, values: Mapping[str, Any]) -> Non
     engine, pod = found.engine, found.pod
     volumes = [volume for volume in pod.get("volumes", []) if volume["name"] not in {"shm", "tmp"}]
     mounts = [mount for mount in engine.get("volumeMounts", []) if mount["name"] not in {"shm", "tmp"}]
+    size = values["sharedMemory"]["size"]
+    memory = [volume["emptyDir"] for volume in pod.get("volumes", []) if volume["name"] == "shm"]
+    assert memory == ([{"medium": "Memory", "sizeLimit": _text(size)}] if size else []), "sharedMemory.size"
     spread = [
         {key: value for key, value in entry.items() if given.get(key) is not None}
         for entry, given in zip(

@@ -16,7 +16,13 @@ from inferctl.paths import CHART, tool
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-RELEASED = max((Path(__file__).parent / "released").glob("*.tgz"))
+
+def _version(package: Path) -> list[int]:
+    """The numbers of a package's version, so that 0.10.0 comes after 0.9.0."""
+    return [int(number) for number in package.stem.rpartition("-")[2].split(".")]
+
+
+RELEASED = max((Path(__file__).parent / "released").glob("*.tgz"), key=_version)
 EXAMPLES = sorted((CHART / "ci").glob("*-values.yaml"))
 
 
