@@ -188,8 +188,15 @@ class TwoModels(Scenario):
     summary = "a second model that crashes beside this one; each is a release of its own"
     controls = (IN_PLACE,)
 
+    def __init__(self) -> None:
+        """Nothing has been counted yet."""
+        self.restarts_before: dict[str, int] = {}
+
     def disrupt(self, run: Run) -> None:
         """Install the bad model: as a release of its own, or in the control as a change of this one."""
+        self.restarts_before = run.recorder.look(
+            lambda state: {pod: state.pods[pod].restarts for pod in run.aimed_at},
+        )
         chosen = self._other(run) if run.control is None else run.release
         chosen.upgrade(merged(run.values, CrashingRollout.bad))
         run.wait(lambda state: "" if _crashed(run, state) else "the bad model has not crashed yet", _SEEN_SECONDS)
@@ -201,6 +208,13 @@ class TwoModels(Scenario):
             run.wait_requests(200)
         else:
             run.wait_loss()
+
+    def expect(self, state: State, found: Findings) -> list[str]:
+        """No pod of this release was told to stop, and none was restarted."""
+        stopped = [f"pod {pod} of the good model was told to stop" for pod in found.retired if pod in found.aimed_at]
+        before = self.restarts_before
+        restarted = [pod for pod in found.aimed_at if state.pods[pod].restarts > before.get(pod, 0)]
+        return [*stopped, *(f"pod {pod} of the good model was restarted" for pod in restarted)]
 
     def restore(self, run: Run) -> None:
         """Remove the bad model."""
