@@ -17,7 +17,7 @@ SECONDS = 1500
 def test_quick_set_is_proven_and_its_controls_lose(target: Target) -> None:
     """Rollout, drain, bad rollout, kubelet restart and node loss keep their promises; every control loses."""
     name = target.context.removeprefix("inferctl-")
-    command = [sys.executable, "-m", "inferctl", "test", "quick", "--with-controls", "--cluster", name]
+    command = [sys.executable, "-m", "inferctl", "test", "quick", "--with-controls", "--name", name]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, timeout=SECONDS)
     print(done.stdout)
     assert done.returncode == 0, done.stdout[-4000:]

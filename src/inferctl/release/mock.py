@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from inferctl.errors import EnvironmentProblem
 from inferctl.images import engine
 from inferctl.paths import ROOT
 from inferctl.release.helm import Release
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from inferctl.cluster.target import Target
     from inferctl.console import Progress
 
+DEFAULT_NAME = "mock"
 _DIGEST = ROOT / "local" / "mock-engine.digest"
 _READY_SECONDS = 180
 #: A load that is long enough to see: pods answer 503 for this long after their start.
@@ -54,14 +56,21 @@ def install(
 def install_unless_foreign(target: Target, name: str, progress: Progress, *, replicas: int) -> None:
     """Install the mock engine before a test, but never over a release that serves something else.
 
+    Only the release "mock" comes into being by itself: any other name that is not there was most likely mistyped.
+
     Raises:
+        EnvironmentProblem: there is no release of this name.
         UsageError: there is a release of this name that is not of this chart.
         CommandFailed: as `install`.
     """
     subject = Release(target, name)
     subject.recover()
     if not subject.status():
-        progress.say(f"there is no release {name!r} yet: the mock engine is installed under this name")
+        if name != DEFAULT_NAME:
+            raise EnvironmentProblem(
+                f"release {name!r} is not deployed; deploy it with helm, or the mock engine under this name with: "
+                f"inferctl deploy --release {name}"
+            )
     elif not runs_mock(subject):
         progress.say(f"release {name!r} serves an engine of its own: it is tested as it is")
         return

@@ -12,7 +12,7 @@ import pytest
 from inferctl.checks.programs import environment
 from inferctl.cluster.target import Target
 from inferctl.console import Progress
-from inferctl.errors import UsageError
+from inferctl.errors import EnvironmentProblem, UsageError
 from inferctl.images import engine
 from inferctl.paths import ROOT
 from inferctl.release import mock
@@ -23,7 +23,9 @@ _MOCK: dict[str, Any] = {"image": {"repository": "pull:1/mock-engine", "digest":
 _OWN: dict[str, Any] = {"image": {"repository": "registry/vllm-openai", "digest": "sha256:0"}}
 
 
-def _installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, values: dict[str, Any] | None) -> list[dict[str, Any]]:
+def _installed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, values: dict[str, Any] | None, name: str = "chat"
+) -> list[dict[str, Any]]:
     """Run the decision with a release of these values, or none, and give the values that were installed."""
     given: list[dict[str, Any]] = []
     monkeypatch.setattr(Release, "recover", lambda _: None)
@@ -32,19 +34,26 @@ def _installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, values: dict[str
     monkeypatch.setattr(Release, "upgrade", lambda _, new, **__: given.append(new))
     monkeypatch.setattr(engine, "publish", lambda *_, **__: "sha256:1")
     monkeypatch.setattr(mock, "_DIGEST", tmp_path / "digest")
-    mock.install_unless_foreign(_TARGET, "chat", Progress(), replicas=2)
+    mock.install_unless_foreign(_TARGET, name, Progress(), replicas=2)
     return given
 
 
-@pytest.mark.parametrize("values", [None, _MOCK])
+@pytest.mark.parametrize(("values", "name"), [(None, "mock"), (_MOCK, "mock"), (_MOCK, "chat")])
 def test_mock_is_installed_where_nothing_else_is(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, values: dict[str, Any] | None
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, values: dict[str, Any] | None, name: str
 ) -> None:
-    """Where there is no release, or one of the mock engine, the new image is installed with a share of the CPU."""
-    (given,) = _installed(monkeypatch, tmp_path, values)
+    """Where "mock" is missing, or a release runs the mock engine, the new image is installed with a share of the CPU."""
+    (given,) = _installed(monkeypatch, tmp_path, values, name)
     assert given["image"] == {"repository": "pull:1/mock-engine", "digest": "sha256:1"}
     assert given["replicaCount"] == 2
     assert given["resources"] == {"requests": {"cpu": "100m"}}
+
+
+def test_mistyped_release_is_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Another name that is not there is refused with both ways on; nothing is pushed or installed."""
+    with pytest.raises(EnvironmentProblem, match="inferctl deploy --release chat"):
+        _installed(monkeypatch, tmp_path, None)
+    assert not (tmp_path / "digest").exists()
 
 
 def test_another_engine_is_left_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
