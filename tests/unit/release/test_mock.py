@@ -42,7 +42,7 @@ def _installed(
 def test_mock_is_installed_where_nothing_else_is(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, values: dict[str, Any] | None, name: str
 ) -> None:
-    """Where "mock" is missing, or a release runs the mock engine, the new image is installed with a share of the CPU."""
+    """Where "mock" is missing, or a release runs the mock engine, the new image is installed with CPU of its own."""
     (given,) = _installed(monkeypatch, tmp_path, values, name)
     assert given["image"] == {"repository": "pull:1/mock-engine", "digest": "sha256:1"}
     assert given["replicaCount"] == 2
