@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from inferctl.cluster.spec import ClusterSpec
 
 NAME = "leaves-nothing"
 KILLS = 10
@@ -27,7 +30,7 @@ class Snapshot:
     links: frozenset[str]
     namespaces: frozenset[str]
     cgroups: frozenset[str]
-    files: frozenset[str]
+    files: frozenset[str | Path]
 
     @classmethod
     def take(cls) -> Snapshot:
@@ -35,11 +38,14 @@ class Snapshot:
         return cls(
             processes=frozenset(_marked_processes()),
             mounts=frozenset(line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()),
-            links=frozenset(_names(Path("/sys/class/net"))),
+            links=frozenset(link for link in _names(Path("/sys/class/net")) if not _is_other_clusters(link)),
             namespaces=frozenset(_names(Path("/run/netns"))),
             cgroups=frozenset(str(path) for path in Path("/sys/fs/cgroup").glob(f"**/inferctl-{NAME}*")),
             files=frozenset(
-                _names(_state_root(), Path("/var/lib"), Path("/var/log"), Path("/run"), Path("/opt"), Path("/etc"))
+                [
+                    *_state_root().glob(f"{NAME}/**"),
+                    *_names(Path("/var/lib"), Path("/var/log"), Path("/run"), Path("/opt"), Path("/etc")),
+                ]
             ),
         )
 
@@ -48,10 +54,15 @@ def _state_root() -> Path:
     return Path(os.environ.get("INFERCTL_STATE", "/var/lib/inferctl"))
 
 
+def _is_other_clusters(link: str) -> bool:
+    """A person may bring another cluster up or down meanwhile; its link is named after its folder."""
+    name = link.rpartition("/")[2]
+    return re.fullmatch("inf[0-9a-f]{10}", name) is not None and name != ClusterSpec(NAME).host_link
+
+
 def _names(*folders: Path) -> list[str]:
-    """What is directly in these folders; locks and the logs kept of a failed start are the state folder's own."""
-    kept = (".locks", f"{NAME}.failed-logs")
-    return [str(path) for folder in folders if folder.is_dir() for path in folder.iterdir() if path.name not in kept]
+    """What is directly in these folders."""
+    return [str(path) for folder in folders if folder.is_dir() for path in folder.iterdir()]
 
 
 def _marked_processes() -> list[str]:
