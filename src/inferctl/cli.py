@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from itertools import pairwise
 from typing import NoReturn
 
 import typer
@@ -22,7 +23,7 @@ from inferctl.disruption.commands import draw_report, run_drain_test, run_rollou
 from inferctl.disruption.load_command import run_load
 from inferctl.doctor.commands import EXAMPLES as DOCTOR_EXAMPLES
 from inferctl.doctor.commands import doctor
-from inferctl.errors import InferctlError
+from inferctl.errors import InferctlError, UsageError
 from inferctl.release.commands import deploy
 from inferctl.tools.commands import tools
 from inferctl.values.commands import app as values
@@ -56,6 +57,7 @@ def main() -> NoReturn:
     # A polite kill cleans up just as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
+        _refuse_empty_name(sys.argv[1:])
         app()
     except InferctlError as error:
         _fail("\n".join([str(error), *getattr(error, "__notes__", [])]), error.exit_code)
@@ -68,6 +70,12 @@ def main() -> NoReturn:
             print("interrupted; what was started has been cleaned up", file=sys.stderr)
         raise
     sys.exit(0)
+
+
+def _refuse_empty_name(arguments: list[str]) -> None:
+    """An unset variable in a script must not mean the default cluster: ``cluster down --name "$UNSET"``."""
+    if "--name=" in arguments or ("--name", "") in pairwise(arguments):
+        raise UsageError("--name is empty; write a cluster's name, or leave the option out for the default one")
 
 
 def _fail(message: str, code: int) -> NoReturn:

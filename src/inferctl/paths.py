@@ -20,7 +20,7 @@ RUNS = ROOT / "runs"
 
 def state_root() -> Path:
     """The folder that holds one folder per embedded cluster; short, because socket paths end at 107 bytes."""
-    return Path(os.environ.get("INFERCTL_STATE", "/var/lib/inferctl"))
+    return Path(os.environ.get("INFERCTL_STATE") or "/var/lib/inferctl")
 
 
 def tool(name: str) -> Path:

@@ -131,7 +131,12 @@ def start_node(spec: ClusterSpec, node: NodeSpec) -> None:
     for leftover in ("init.sock", "status.json"):
         (folder / leftover).unlink(missing_ok=True)
     process = launch.node(spec, node)
-    _join(spec, node, process, switch.pid)
+    try:
+        _join(spec, node, process, switch.pid)
+    except BaseException:
+        # Half a node would never begin, and the next start would wait for it in vain.
+        kill_node(spec, node)
+        raise
 
 
 def _start(spec: ClusterSpec, progress: Progress) -> None:

@@ -47,13 +47,34 @@ def add_context(spec: ClusterSpec) -> Path:
     return path
 
 
-def remove_context(spec: ClusterSpec) -> None:
-    """Take the context out again, and the file and folders with it if they were made for it and hold nothing else."""
+def remove_context(spec: ClusterSpec) -> list[str]:
+    """Take the context out again, and the file and folders with it if they were made for it and hold nothing else.
+
+    Returns:
+        What stays behind because the user's file cannot be read any more, with what to do about it.
+    """
     record = spec.folder / _RECORD
     if not record.exists():
-        return
+        return []
     target, *made = record.read_text().splitlines()
     path = Path(target)
+    if problem := unreadable(path):
+        return [f"{problem}, so the context {spec.context} may still be in it; remove it there yourself"]
+    _take_out(spec, path, made)
+    record.unlink()
+    return []
+
+
+def unreadable(path: Path) -> str:
+    """Why a kubeconfig cannot be read; empty if it can, or if there is none."""
+    try:
+        content = yaml.safe_load(path.read_text()) if path.exists() else {}
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        return f"the kubeconfig {path} cannot be read ({str(error).splitlines()[0]})"
+    return "" if isinstance(content, dict | None) else f"the kubeconfig {path} holds no kubeconfig"
+
+
+def _take_out(spec: ClusterSpec, path: Path, made: list[str]) -> None:
     if path.exists():
         content = yaml.safe_load(path.read_text()) or {}
         for kind, verb in (
@@ -71,7 +92,6 @@ def remove_context(spec: ClusterSpec) -> None:
     for folder in made[1:]:
         if Path(folder).is_dir() and not any(Path(folder).iterdir()):
             Path(folder).rmdir()
-    record.unlink()
 
 
 def _missing_parents(path: Path) -> list[str]:

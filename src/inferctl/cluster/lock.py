@@ -9,8 +9,8 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import contextmanager, suppress
+from typing import IO, TYPE_CHECKING
 
 from inferctl.errors import EnvironmentProblem
 
@@ -29,9 +29,7 @@ def locked(spec: ClusterSpec) -> Iterator[None]:
     Raises:
         EnvironmentProblem: another process holds it; the message names the process.
     """
-    folder = spec.folder.parent / ".locks"
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / spec.name).open("a+") as file:
+    with _open(spec) as file:
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while True:
             try:
@@ -46,7 +44,19 @@ def locked(spec: ClusterSpec) -> Iterator[None]:
                         f"wait for it, or end it with: kill {holder}"
                     ) from None
                 time.sleep(0.05)
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
+        # On a full disk the lock holds without a name in it.
+        with suppress(OSError):
+            os.ftruncate(file.fileno(), 0)
+            os.write(file.fileno(), str(os.getpid()).encode())
         yield
+
+
+def _open(spec: ClusterSpec) -> IO[str]:
+    folder = spec.folder.parent / ".locks"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return (folder / spec.name).open("a+")
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"{folder} cannot be written ({error.strerror}); run as root, or let INFERCTL_STATE name another folder"
+        ) from error

@@ -62,6 +62,9 @@ def attach(spec: ClusterSpec, node: NodeSpec, process: int, switch: int) -> None
     """Link the namespace of ``process`` to the bridge, with the node's address and routes to the others' pods."""
     port = port_name(spec, node)
     with _inside(switch) as stack:
+        # The kernel may still be clearing away the link of a node that was killed a moment ago.
+        for leftover in stack.link_lookup(ifname=port):
+            stack.link("del", index=leftover)
         stack.link("add", ifname=port, kind="veth", peer={"ifname": _NODE_LINK, "net_ns_pid": process})
     _enslave(switch, port)
     with _inside(process) as stack:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inferctl.cluster import network
+from inferctl.cluster import kubeconfig, network
 from inferctl.cluster.node import cgroup
 from inferctl.cluster.spec import NODE_NETWORKS, ClusterSpec
 from inferctl.errors import EnvironmentProblem
@@ -70,7 +70,14 @@ def check(spec: ClusterSpec) -> list[Problem]:
         return [Problem(f"the system is {sys.platform}", "the embedded cluster needs Linux; use --backend kind")]
     if platform.machine() != "x86_64":
         return [Problem(f"the processor is {platform.machine()}", "the images are for x86_64; use --backend kind")]
-    checks: list[Callable[[], list[Problem]]] = [_root, lambda: _programs(spec), _cgroups, _inotify, _space]
+    checks: list[Callable[[], list[Problem]]] = [
+        _root,
+        _kubeconfig,
+        lambda: _programs(spec),
+        _cgroups,
+        _inotify,
+        _space,
+    ]
     checks += [_namespaces, _overlay, _firewall] if os.geteuid() == 0 else []
     return [problem for one in checks for problem in one()] + _addresses(spec)
 
@@ -106,6 +113,11 @@ def _root() -> list[Problem]:
     if os.geteuid() == 0:
         return []
     return [Problem(f"user id {os.geteuid()} is not root", "run it with: sudo ./just cluster-up")]
+
+
+def _kubeconfig() -> list[Problem]:
+    problem = kubeconfig.unreadable(kubeconfig.user_file())
+    return [Problem(problem, "mend it, or let KUBECONFIG name another file")] if problem else []
 
 
 def _programs(spec: ClusterSpec) -> list[Problem]:
@@ -179,7 +191,10 @@ def _firewall() -> list[Problem]:
 
 def _refused(command: list[str]) -> str:
     """Why a trial command failed, in its own first line; empty if it worked."""
-    tried = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        tried = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return ""  # told by _programs
     return (tried.stderr.strip().splitlines() or [f"exit code {tried.returncode}"])[0] if tried.returncode else ""
 
 

@@ -19,6 +19,8 @@ from inferctl.paths import state_root
 if TYPE_CHECKING:
     from pathlib import Path
 
+#: The file of a cluster's folder that says which cluster it is.
+SPEC_FILE = "cluster.json"
 #: Where node networks come from: one /24 per cluster, by index.
 NODE_NETWORKS = IPv4Network("10.197.0.0/16")
 POD_NETWORK = IPv4Network("10.244.0.0/16")
@@ -148,13 +150,18 @@ class ClusterSpec:
     def save(self) -> None:
         """Write the spec into its folder, so that later commands need only the name."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / "cluster.json").write_text(json.dumps(asdict(self)))
+        (self.folder / SPEC_FILE).write_text(json.dumps(asdict(self)))
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether its folder was made by `save`, and is not a stranger's of the same name."""
+        return (self.folder / SPEC_FILE).is_file()
 
     @classmethod
     def load(cls, name: str) -> ClusterSpec | None:
         """Read the spec of an existing cluster; None if there is none or its file was cut short by a crash."""
         try:
-            saved = json.loads((cls(name).folder / "cluster.json").read_text())
+            saved = json.loads((cls(name).folder / SPEC_FILE).read_text())
             return cls(**saved)
-        except (FileNotFoundError, ValueError, TypeError):
+        except (OSError, ValueError, TypeError, UsageError):
             return None

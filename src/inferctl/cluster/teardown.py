@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from inferctl.cluster import kubeconfig, network
 from inferctl.cluster.node import cgroup
+from inferctl.cluster.spec import SPEC_FILE
 from inferctl.errors import EnvironmentProblem
 from inferctl.process.identity import marked
 
@@ -33,14 +34,25 @@ def remove(spec: ClusterSpec) -> None:
     problems = [*_end_processes(spec), *_remove_cgroups(spec)]
     network.remove_host_link(spec.host_link)
     if spec.folder.exists():
-        mounts = mounted_below(spec.folder)
-        if mounts:
-            problems += [f"{mount} is still mounted; unmount it with: umount {mount}" for mount in mounts]
-        else:
-            kubeconfig.remove_context(spec)
-            shutil.rmtree(spec.folder)
+        problems += _remove_files(spec)
     if problems:
         raise EnvironmentProblem(f"cluster {spec.name!r} is not quite gone:\n" + "\n".join(f"- {p}" for p in problems))
+
+
+def _remove_files(spec: ClusterSpec) -> list[str]:
+    if not spec.is_saved and any(spec.folder.iterdir()):
+        return [f"{spec.folder} holds files that are no cluster's; remove it yourself, or choose another --name"]
+    if mounts := mounted_below(spec.folder):
+        return [f"{mount} is still mounted; unmount it with: umount {mount}" for mount in mounts]
+    problems = kubeconfig.remove_context(spec)
+    # What tells the folder from a stranger's goes last, so that an interrupted removal can be taken up again.
+    for entry in sorted(spec.folder.iterdir(), key=lambda entry: entry.name == SPEC_FILE):
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
+    spec.folder.rmdir()
+    return problems
 
 
 def mounted_below(folder: Path) -> list[str]:

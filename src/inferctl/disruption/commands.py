@@ -149,6 +149,8 @@ def draw_report(
 
     Example: inferctl report runs/20260101-120000-drain/timeline.jsonl drain.html
     """
+    if page.exists():
+        raise UsageError(f"{page} exists; name a file that does not, nothing is overwritten")
     html.write(timeline, page)
     print(page)
 

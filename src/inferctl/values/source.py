@@ -6,6 +6,7 @@ silence. No chart can see this afterwards; only the file itself can.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -79,9 +80,18 @@ def read(file: Path) -> Source:
         raise UsageError(
             f"{file}: character {error.position} cannot stand in YAML; write it as an escape in quotes"
         ) from error
+    except RecursionError as error:
+        raise UsageError(f"{file}: is nested too deeply to be a values file") from error
     if root is not None and not isinstance(root, yaml.MappingNode):
         raise UsageError(f"{file}: holds no keys with values; see inferctl values init --help")
-    return Source(root)
+    source = Source(root)
+    try:
+        # Dates that do not exist, tags of other programs, mappings as keys, anchors within themselves, ...
+        json.dumps(source.values, default=str)
+    except (yaml.YAMLError, ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
+        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise UsageError(f"{file}: holds a value without a meaning ({said}); put it in quotes") from error
+    return source
 
 
 def _items(node: yaml.Node | None) -> Iterator[tuple[yaml.ScalarNode, yaml.Node]]:

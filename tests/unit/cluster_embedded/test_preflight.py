@@ -98,3 +98,9 @@ def test_version_of_an_existing_cluster_is_not_changed() -> None:
     ClusterSpec("trial").save()
     with pytest.raises(UsageError, match="cluster down --name trial"):
         EmbeddedBackend("trial", "1.30")
+
+
+def test_broken_kubeconfig_is_found_before_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kubeconfig that cannot be added to is a problem of the machine, found before anything is changed."""
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path))
+    assert any(f"the kubeconfig {tmp_path} cannot be read" in str(p) for p in preflight.check(ClusterSpec("trial")))

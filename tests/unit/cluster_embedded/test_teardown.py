@@ -68,3 +68,31 @@ def test_second_inferctl_is_told_who_holds_the_lock(spec: ClusterSpec, monkeypat
     monkeypatch.setattr(lock, "_PATIENCE_SECONDS", 0.1)
     with lock.locked(spec), pytest.raises(EnvironmentProblem, match=f"process {os.getpid()}"), lock.locked(spec):
         pass
+
+
+def test_folder_of_a_stranger_is_left_alone(spec: ClusterSpec) -> None:
+    """A folder that no cluster was saved in is not removed, whatever its name, and the message names it."""
+    spec.folder.mkdir(parents=True)
+    (spec.folder / "thesis.txt").write_text("mine")
+    with pytest.raises(EnvironmentProblem, match=f"{spec.folder} holds files that are no cluster's"):
+        teardown.remove(spec)
+    assert (spec.folder / "thesis.txt").read_text() == "mine"
+
+
+def test_removal_goes_on_when_the_users_kubeconfig_is_broken(spec: ClusterSpec, tmp_path: Path) -> None:
+    """A kubeconfig that cannot be read any more stays as it is and is named; everything else goes."""
+    broken = tmp_path / "kubeconfig"
+    broken.write_text("a: [b")
+    spec.save()
+    (spec.folder / "user-kubeconfig").write_text(str(broken))
+    with pytest.raises(EnvironmentProblem, match=f"the kubeconfig {broken} cannot be read"):
+        teardown.remove(spec)
+    assert not spec.folder.exists()
+    assert broken.read_text() == "a: [b"
+
+
+def test_state_folder_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the state folder cannot be made, the message names it and the variable that names another."""
+    monkeypatch.setenv("INFERCTL_STATE", "/proc/nope")
+    with pytest.raises(EnvironmentProblem, match="INFERCTL_STATE"), lock.locked(ClusterSpec("trial")):
+        pass

@@ -118,8 +118,7 @@ def _unknown_command(words: list[str]) -> str:
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_links_lead_to_files_and_headings_that_exist(document: str) -> None:
     """Every relative link has its file, and every anchor its heading."""
-    missing = {"walkthrough.md", "docs/walkthrough.md"} if not _WALKTHROUGH.exists() else set()
-    assert [link for link in _broken(document) if link not in missing] == []
+    assert _broken(document) == []
 
 
 def test_a_broken_link_is_found(tmp_path: Path) -> None:
