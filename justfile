@@ -17,23 +17,23 @@ tools *purposes:
 
 # Bring the cluster up.
 cluster-up *options:
-    inferctl cluster up {{ options }}
+    @inferctl cluster up {{ options }}
 
 # Remove the cluster, whatever state it is in.
 cluster-down *options:
-    inferctl cluster down {{ options }}
+    @inferctl cluster down {{ options }}
 
 # Show whether the cluster is up, and the state of its parts.
 cluster-status *options:
-    inferctl cluster status {{ options }}
+    @inferctl cluster status {{ options }}
 
 # Install the mock engine as the release "mock"; brings the cluster up if there is none.
 deploy *options:
-    inferctl deploy "$@"
+    @inferctl deploy "$@"
 
 # Send load to a release from a pod beside it, and count how every request ended.
 load release="mock" seconds="120" concurrency="4" node="":
-    inferctl load --release "$1" --seconds "$2" --concurrency "$3" --node "$4"
+    @inferctl load --release "$1" --seconds "$2" --concurrency "$3" --node "$4"
 
 # Say how the last load ended; exit code 1 if any of its requests did not end ok.
 _load-result:
@@ -41,19 +41,19 @@ _load-result:
 
 # Replace every pod of a release under load and say what was lost; the mock engine is deployed first, with a cluster if there is none.
 rollout-test release="mock" *options:
-    inferctl rollout-test --deploy {{ if release =~ '^-' { "" } else { "--release" } }} "$@"
+    @inferctl rollout-test --deploy {{ if release =~ '^-' { "" } else { "--release" } }} "$@"
 
 # The same with the protection taken away: it must lose requests.
 rollout-test-control release="mock" *options:
-    inferctl rollout-test --deploy --control {{ if release =~ '^-' { "" } else { "--release" } }} "$@"
+    @inferctl rollout-test --deploy --control {{ if release =~ '^-' { "" } else { "--release" } }} "$@"
 
 # Drain the node of a release's first pod under load, with two replicas, and say what was lost.
 drain-test release="mock" *options:
-    inferctl drain-test --deploy {{ if release =~ '^-' { "" } else { "--release" } }} "$@"
+    @inferctl drain-test --deploy {{ if release =~ '^-' { "" } else { "--release" } }} "$@"
 
 # The same with the protection taken away: it must lose requests.
 drain-test-control release="mock" *options:
-    inferctl drain-test --deploy --control {{ if release =~ '^-' { "" } else { "--release" } }} "$@"
+    @inferctl drain-test --deploy --control {{ if release =~ '^-' { "" } else { "--release" } }} "$@"
 
 # Run the tests on real clusters, which come and go with them.
 e2e *options:
@@ -79,7 +79,7 @@ check *names:
 
 # Say everything that this machine lacks, each with its fix.
 doctor *options:
-    inferctl doctor {{ options }}
+    @inferctl doctor {{ options }}
 
 # Have git run the quick checks on what is staged, before each commit.
 hooks:

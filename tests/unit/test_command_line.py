@@ -42,7 +42,7 @@ def test_help_has_an_example(page: str) -> None:
         (["cluster", "status", "--backend", "docker"], "backend 'docker': write embedded, kind or existing"),
         (["check", "--jobs", "0"], "Invalid value for '--jobs'"),
         (["check", "nonsense"], "check nonsense: there is none of this name"),
-        (["cluster", "status", "--backend", "kind", "--name", ""], "docker"),
+        (["cluster", "status", "--backend", "kind", "--name", "trial"], "docker"),
     ],
 )
 def test_mistake_is_told_without_a_traceback(words: list[str], said: str) -> None:
