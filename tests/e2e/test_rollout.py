@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inferctl.console import Progress
-from inferctl.disruption.rollout_test import rollout_test
-from inferctl.disruption.verdict import Outcome
+import pytest
 
 if TYPE_CHECKING:
-    from inferctl.cluster.target import Target
-    from inferctl.release.helm import Release
+    from collections.abc import Callable
 
 #: Long enough for the pod to be replaced: a second of loading, the preStop sleep of 10 s, the drain.
-SECONDS = 40
+SECONDS = "40"
 
 
-def test_rollout_loses_nothing(target: Target, release: Release) -> None:
+@pytest.fixture(scope="module")
+def deployed(inferctl: Callable[..., str], cluster: str) -> str:
+    """The cluster, with the mock engine deployed on it; its pod loads in a moment."""
+    inferctl("deploy", "--startup-delay", "1", "--name", cluster)
+    return cluster
+
+
+def test_rollout_loses_nothing(inferctl: Callable[..., str], deployed: str) -> None:
     """Every pod is replaced under load, and every request ends ok."""
-    verdict = rollout_test(target, release=release.name, seconds=SECONDS, progress=Progress())
-    assert verdict.outcome is Outcome.PROVEN, verdict.line
+    said = inferctl("rollout-test", "--seconds", SECONDS, "--name", deployed).splitlines()
+    assert said[-1].startswith("verdict: proven: 0 of ")
+    assert any(line.startswith("final total=") and line.endswith("failures=none") for line in said)
 
 
-def test_rollout_without_protection_loses(target: Target, release: Release) -> None:
+def test_rollout_without_protection_loses(inferctl: Callable[..., str], deployed: str) -> None:
     """The same rollout with no preStop sleep and one second of grace is seen to lose requests."""
-    verdict = rollout_test(target, release=release.name, seconds=SECONDS, control=True, progress=Progress())
-    assert verdict.exit_code == 0, verdict.line
-    assert "loss" in verdict.line
+    said = inferctl("rollout-test", "--control", "--seconds", SECONDS, "--name", deployed).splitlines()
+    assert said[-1].startswith("verdict: proven: the control lost ")
+    assert not any(line.startswith("final total=") and line.endswith("failures=none") for line in said)
