@@ -154,6 +154,8 @@ def _start(spec: ClusterSpec, progress: Progress) -> None:
         for node, process in zip(spec.nodes, processes, strict=True):
             _join(spec, node, process, switch.pid)
     with progress.step("control plane"):
+        # Half a second of kubectl, for which nobody waits here.
+        kubeconfig.add_context(spec)
         _wait_ready(spec, [spec.control_plane], {"kube-apiserver", "registry"}, _CONTROL_PLANE_SECONDS)
     with progress.step("nodes Ready, DNS answering"):
         api = system.client(spec)
@@ -164,7 +166,6 @@ def _start(spec: ClusterSpec, progress: Progress) -> None:
             _raise_failed(spec, list(spec.nodes))
             raise
         _wait_ready(spec, list(spec.nodes), None, _USABLE_SECONDS)
-        kubeconfig.add_context(spec)
     (spec.folder / _USABLE).touch()
 
 
