@@ -157,8 +157,3 @@ def _up(stack: IPRoute, name: str) -> int:
     index: int = stack.link_lookup(ifname=name)[0]
     stack.link("set", index=index, state="up")
     return index
-
-
-def link_exists(name: str) -> bool:
-    """Whether the host has a link of this name."""
-    return Path("/sys/class/net", name).exists()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from inferctl.cluster.components import CONTAINERD_SOCKET, KUBELET_HEALTH_PORT, PROXY_HEALTH_PORT
 from inferctl.cluster.node.plan import PROGRAMS
-from inferctl.cluster.spec import DNS_SERVICE, DOMAIN, POD_NETWORK, REGISTRY_NAME, REGISTRY_PORT
+from inferctl.cluster.spec import DNS_SERVICE, DOMAIN, POD_NETWORK, REGISTRY_NAME
 
 if TYPE_CHECKING:
     from inferctl.cluster.pki import CertificateAuthority
@@ -44,17 +44,6 @@ def write(spec: ClusterSpec, node: NodeSpec, authority: CertificateAuthority, *,
     _json(cni / "10-pods.conflist", _cni(node, folder))
     (folder / "containerd.toml").write_text(_containerd(folder, pause))
     _registry_mirror(spec, folder)
-
-
-def registry_config(folder: Path) -> str:
-    """The registry's configuration: files below ``folder``, plain HTTP, no access log."""
-    config = {
-        "version": 0.1,
-        "log": {"level": "warn", "accesslog": {"disabled": True}},
-        "storage": {"filesystem": {"rootdirectory": str(folder / "registry")}},
-        "http": {"addr": f":{REGISTRY_PORT}"},
-    }
-    return json.dumps(config, indent=1)
 
 
 def _json(path: Path, content: dict[str, Any]) -> None:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from inferctl.cluster import components, node_files
 from inferctl.cluster.node.plan import NodePlan
-from inferctl.cluster.spec import API_SERVICE, DOMAIN
+from inferctl.cluster.spec import API_SERVICE, DOMAIN, REGISTRY_PORT
+from inferctl.images.registry import configuration
 from inferctl.paths import BIN
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def write(spec: ClusterSpec, authority: CertificateAuthority, seed: Seed) -> Non
     folder = spec.node_folder(spec.control_plane)
     folder.mkdir(parents=True)
     registry = folder / "registry.json"
-    registry.write_text(node_files.registry_config(spec.folder))
+    registry.write_text(configuration(spec.folder / "registry", f":{REGISTRY_PORT}"))
     serving = authority.server(
         "kube-apiserver",
         addresses=[API_SERVICE, spec.control_plane.address],

@@ -14,6 +14,7 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import TYPE_CHECKING
 
 from inferctl.errors import UsageError
+from inferctl.images import registry
 from inferctl.paths import state_root
 
 if TYPE_CHECKING:
@@ -29,9 +30,9 @@ API_SERVICE = SERVICE_NETWORK[1]
 DNS_SERVICE = SERVICE_NETWORK[10]
 DOMAIN = "cluster.local"
 API_PORT = 6443
-REGISTRY_PORT = 5001
+REGISTRY_PORT = registry.PORT
 #: The registry's name as nodes and pod specs write it, whatever its address.
-REGISTRY_NAME = f"localhost:{REGISTRY_PORT}"
+REGISTRY_NAME = registry.NAME
 
 # Node names are "<cluster>-control-plane" and label values end at 63 characters; socket paths end at 107 bytes.
 # What a node adds is "/nodes/control-plane/init.sock".

@@ -17,7 +17,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+PORT = 5001
+#: A cluster's registry as nodes and pod specs write it, whatever its address.
+NAME = f"localhost:{PORT}"
 _SECONDS = 30
+
+
+def configuration(storage: Path, address: str) -> str:
+    """The configuration of a registry: its files in ``storage``, plain HTTP on ``address``, no access log."""
+    content = {
+        "version": 0.1,
+        "log": {"level": "warn", "accesslog": {"disabled": True}},
+        "storage": {"filesystem": {"rootdirectory": str(storage)}},
+        "http": {"addr": address},
+    }
+    return json.dumps(content, indent=1)
 
 
 @contextmanager
@@ -33,16 +47,7 @@ def serving(storage: Path) -> Iterator[str]:
     storage.mkdir(parents=True, exist_ok=True)
     config = storage.with_suffix(".json")
     log = storage.with_suffix(".log")
-    config.write_text(
-        json.dumps(
-            {
-                "version": 0.1,
-                "log": {"level": "warn", "accesslog": {"disabled": True}},
-                "storage": {"filesystem": {"rootdirectory": str(storage)}},
-                "http": {"addr": address},
-            }
-        )
-    )
+    config.write_text(configuration(storage, address))
     with log.open("wb") as output:
         process = subprocess.Popen([tool("registry"), "serve", config], stdout=output, stderr=output)
     try:

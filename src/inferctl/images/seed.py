@@ -10,12 +10,10 @@ from tempfile import TemporaryDirectory
 
 from inferctl.errors import EnvironmentProblem
 from inferctl.images.crane import ImageConfig, pack, publish
-from inferctl.images.registry import serving
+from inferctl.images.registry import NAME, serving
 from inferctl.paths import TOOLS, tool
 
 _FOLDER = TOOLS / "seed"
-#: How pods name the registry; nodes map it to the registry's address.
-_PULLED_FROM = "localhost:5001"
 
 
 @dataclass(frozen=True)
@@ -52,5 +50,5 @@ def build() -> None:
         for name in ("coredns", "pause"):
             layer = pack({f"/{name}": tool(name)}, Path(scratch, f"{name}.tar"))
             digest = publish([layer], f"{address}/{name}:seed", ImageConfig([f"/{name}"]))
-            images[name] = f"{_PULLED_FROM}/{name}@{digest}"
+            images[name] = f"{NAME}/{name}@{digest}"
     (_FOLDER / "images.json").write_text(json.dumps(asdict(Seed(**images))))
