@@ -14,6 +14,7 @@ _HTTP_OK = 200
 _SERVER_ERROR = 500
 _AFTER_DONE_SECONDS = 1.0  # how long the body's end may follow [DONE]; the outcome stands by then
 _ERROR_BODY_BYTES = 2000
+_LAST_BYTES = 160  # about one event of vLLM, its end included
 
 
 class Exchange:
@@ -24,6 +25,7 @@ class Exchange:
         answer: what the events said.
         response: the HTTP side.
         error_body: the beginning of the body of a response that is not 200.
+        last_bytes: the end of what came, as it came, framing included; at most 160 bytes.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class Exchange:
         self.response = ResponseParser()
         self.sent_at = 0.0
         self.error_body = b""
+        self.last_bytes = b""
         self.over: asyncio.Future[Evidence] = asyncio.get_running_loop().create_future()
         self._connection = connection
         self._reused = connection.requests > 0
@@ -73,6 +76,7 @@ class Exchange:
         if self.over.done():
             return
         self._bytes += len(data)
+        self.last_bytes = (self.last_bytes + data[-_LAST_BYTES:])[-_LAST_BYTES:]
         try:
             for piece in self.response.feed(data):
                 self._body(piece, now)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from loadgen.connection import Pool
 from loadgen.exchange import Exchange
 from loadgen.journal import Journal
-from loadgen.outcome import Ending, Evidence, classify
+from loadgen.outcome import OK, Ending, Evidence, classify
 from loadgen.settings import Settings
 from loadgen.tally import Result, Tally
 
@@ -59,7 +59,7 @@ class Sender:
             if result.pod:
                 connection.pods.add(result.pod)
             self.pool.give_back(connection, reusable=exchange is not None and exchange.reusable)
-        self._count(result)
+        self._count(result, exchange.last_bytes if exchange is not None else b"")
         return result.outcome
 
     def _first_token(self, number: int) -> Callable[[Exchange, float], None]:
@@ -68,8 +68,10 @@ class Sender:
 
         return write
 
-    def _count(self, result: Result) -> None:
+    def _count(self, result: Result, last_bytes: bytes) -> None:
         self.tally.add(result)
+        # An answer that came whole needs no evidence.
+        evidence = {} if result.outcome == OK else {"last_bytes": last_bytes.decode("utf-8", "backslashreplace")}
         self._journal.event(
             "end",
             result.ended_at,
@@ -85,6 +87,7 @@ class Sender:
             delay=_rounded(result.began_at - result.intended_at),
             reused=result.reused,
             detail=result.detail,
+            **evidence,
         )
 
 

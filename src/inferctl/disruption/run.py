@@ -17,7 +17,7 @@ from inferctl.process.command import run as run_program
 from inferctl.release.helm import merged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Container, Mapping
 
     from inferctl.console import Progress
     from inferctl.disruption.load import LoadPod
@@ -93,7 +93,8 @@ class Run:
 
     def wait_at_rest(self, seconds: float = REST_SECONDS) -> None:
         """Wait until every wanted pod is Ready and of the newest version, and no other is left."""
-        wait_until(lambda: unsettled(self._api, self.release), seconds)
+        with self.recorder.within(seconds):
+            wait_until(lambda: unsettled(self._api, self.release), seconds)
 
     def pods(self) -> dict[str, str]:
         """The release's pods that are not ending, and their nodes."""
@@ -136,6 +137,10 @@ class Run:
     def wait(self, missing: Callable[[State], str], seconds: float) -> None:
         """Wait for a state of the timeline."""
         self.recorder.wait(missing, seconds)
+
+    def shows(self, state: State, symptoms: Container[str]) -> bool:
+        """Whether a pod that the disruption was not aimed at waits for one of these reasons."""
+        return any(pod.reason in symptoms for pod in state.pods.values() if pod.name not in self.aimed_at)
 
     def wait_requests(self, count: int, seconds: float = 120) -> None:
         """Wait until so many more requests have ended well."""

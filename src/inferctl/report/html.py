@@ -134,10 +134,15 @@ def _lost_rows(found: Findings, start: float) -> list[tuple[str, ...]]:
     return [
         (
             f"{(request.end or start) - start:.2f}", kind, request.outcome, request.pod, request.client,
-            str(request.chunks), request.detail,
+            str(request.chunks), request.detail, _escaped(request.last_bytes),
         )
         for request, kind in rows
     ]  # fmt: skip
+
+
+def _escaped(text: str) -> str:
+    """Text with its line ends written out, as they are what an answer's framing consists of."""
+    return json.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"')
 
 
 def _environment(state: State, start: float) -> list[tuple[str, str]]:

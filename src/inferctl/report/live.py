@@ -38,7 +38,7 @@ def show(recorder: Recorder, console: Console) -> Callable[[], None]:
 
     def draw() -> None:
         while not over.wait(_REFRESH_SECONDS):
-            live.update(recorder.look(lambda state: view(state, time.monotonic() - began)), refresh=True)
+            live.update(recorder.look(lambda state: view(state, time.monotonic() - began, recorder.left)), refresh=True)
 
     live.start()
     thread = threading.Thread(target=draw, daemon=True)
@@ -52,15 +52,17 @@ def show(recorder: Recorder, console: Console) -> Callable[[], None]:
     return stop
 
 
-def view(state: State, elapsed: float) -> Group:
+def view(state: State, elapsed: float, left: float | None = None) -> Group:
     """The state of a run as it is drawn.
 
     Args:
         state: the run so far.
         elapsed: seconds since it began.
+        left: seconds that its present step may still take; None if that is not known.
     """
     run = state.facts.get("run", {})
-    title = Text(f"{run.get('scenario', 'run')}  {phase(state)}  {elapsed:.0f} s", style="bold")
+    more = "" if left is None else f", this step at most {left:.0f} s more"
+    title = Text(f"{run.get('scenario', 'run')}  {phase(state)}  {elapsed:.0f} s{more}", style="bold")
     return Group(title, _counts(state), _pods(state), *_notes(state))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from inferctl.errors import DeadlineExceeded
@@ -11,7 +12,7 @@ from inferctl.report.state import State
 from inferctl.report.timeline import Timeline, entry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 _T = TypeVar("_T")
@@ -28,6 +29,7 @@ class Recorder:
         self._timeline = Timeline(path)
         self._changed = threading.Condition()
         self._closed = False
+        self._deadline: float | None = None
 
     @property
     def path(self) -> Path:
@@ -49,6 +51,20 @@ class Recorder:
         with self._changed:
             return read(self.state)
 
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """Say that what is done now takes at most so long."""
+        before, self._deadline = self._deadline, time.monotonic() + seconds
+        try:
+            yield
+        finally:
+            self._deadline = before
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until what is done now must have ended; None if nobody said."""
+        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+
     def wait(self, missing: Callable[[State], str], seconds: float, *, failed: Callable[[], str] = str) -> None:
         """Wait for a state.
 
@@ -61,7 +77,7 @@ class Recorder:
             DeadlineExceeded: it did not come; the message is what was missing last.
         """
         deadline = time.monotonic() + seconds
-        with self._changed:
+        with self.within(seconds), self._changed:
             while why := missing(self.state):
                 if reason := failed():
                     raise DeadlineExceeded(f"{why}: {reason}")

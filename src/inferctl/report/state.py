@@ -27,6 +27,7 @@ class Request:
         chunks: content chunks that arrived.
         reused: it was sent on a connection that had carried another.
         detail: what the outcome was decided from.
+        last_bytes: the end of what came of an answer that was not ok, framing included.
     """
 
     client: str
@@ -42,6 +43,7 @@ class Request:
     e2e: float | None = None
     reused: bool = False
     detail: str = ""
+    last_bytes: str = ""
 
 
 @dataclass(slots=True)
@@ -149,6 +151,7 @@ class State:
                 request.end = record["t"]
                 request.pod = record["pod"] or request.pod
                 request.outcome, request.detail = record["outcome"], record["detail"]
+                request.last_bytes = record.get("last_bytes", "")
                 request.http, request.chunks, request.reused = record["http"], record["chunks"], record["reused"]
                 request.ttft, request.e2e = record["ttft"], record["e2e"]
                 self.outcomes[request.client][request.outcome] += 1

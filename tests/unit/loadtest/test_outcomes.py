@@ -297,6 +297,16 @@ def test_error_text(load: Load) -> None:
     assert "after shutdown" in load(refused_in_drain, requests=1).ends()[0]["detail"]
 
 
+def test_last_bytes_of_a_lost_answer_are_kept(load: Load) -> None:
+    """The end event of an answer that was not ok has the raw end of what came; that of a whole one has nothing."""
+    cut = load(closed, requests=1).ends()[0]
+    assert cut["last_bytes"].endswith("\r\n")
+    assert "data: {" in cut["last_bytes"]
+    assert len(cut["last_bytes"]) <= 160
+    assert load(never_answered, requests=1, STALL_SECONDS="0.1").ends()[0]["last_bytes"] == ""
+    assert "last_bytes" not in load(whole, requests=1).ends()[0]
+
+
 def test_nobody_listens(load: Load, closed_port: int) -> None:
     """A refused connection is counted by the exception's name."""
     run = load(whole, TARGET=f"http://127.0.0.1:{closed_port}", DURATION_SECONDS="0.1")

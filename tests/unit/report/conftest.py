@@ -47,6 +47,7 @@ class Story:
         self.add(
             end, "end", client=client, id=number, outcome=outcome, pod=pod, http=http, chunks=chunks, ttft=0.1,
             e2e=0.7, reused=reused, detail=f"detail of {number}",
+            last_bytes="" if outcome == "ok" else f'data: {{"id": "{number}"\r\n',
         )  # fmt: skip
         return number
 

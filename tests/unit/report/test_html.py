@@ -64,6 +64,11 @@ def test_pod_band_is_split_at_sigterm(lossy: Any) -> None:  # noqa: ANN401 - a S
     assert bands[1][1] == bands[2][0] == data["pods"][0]["signals"][0]
 
 
+def test_lost_request_is_shown_with_its_last_bytes(lossy: Any) -> None:  # noqa: ANN401 - a Story
+    """Line ends are written out, since they are what shows where an answer was cut."""
+    assert r"<code>data: {&#34;id&#34;: &#34;1&#34;\r\n</code>" in html.render(lossy.state)
+
+
 def test_text_cannot_break_out(lossy: Any) -> None:  # noqa: ANN401 - a Story
     """What a server or a cluster says is shown as text."""
     lossy.add(5, "action", text="</script><script>alert(1)</script>")
@@ -97,8 +102,9 @@ def test_live_view_has_counts_and_pods(lossy: Any) -> None:  # noqa: ANN401 - a 
     """The terminal shows the counts, and pods that are not gone."""
     lossy.pod(5, "model-bbb-new", "Ready")
     console = Console(width=160, record=True, file=io.StringIO())
-    console.print(live.view(lossy.state, 6.0))
+    console.print(live.view(lossy.state, 6.0, 41.0))
     text = console.export_text()
+    assert "6 s, this step at most 41 s more" in text
     assert "model-bbb-new" in text
     assert "model-aaa-old" not in text
     assert re.search(r"3\s+0\s+1\s+1\s+1\s+0\s+0", text)

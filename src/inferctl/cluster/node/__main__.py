@@ -16,7 +16,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from inferctl.cluster.node import cgroup, filesystem
+from inferctl.cluster.node import cgroup, filesystem, kernel
 from inferctl.cluster.node.plan import PROGRAMS, NodePlan
 from inferctl.cluster.node.supervisor import Supervisor
 
@@ -30,7 +30,7 @@ def main() -> None:
     socket.sethostname(plan.name)
     cgroup.enter(plan.cgroup)
     filesystem.build(plan)
-    Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
+    kernel.configure()
     supervisor = Supervisor(plan.components, folder, f"{PROGRAMS}:{_SYSTEM_PATH}")
     signal.signal(signal.SIGCHLD, lambda *_: supervisor.submit(supervisor.reap))
     begun = threading.Event()

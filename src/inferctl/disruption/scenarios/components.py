@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from inferctl.disruption.scenario import ENGINE_DIES, IN_PLACE, Control, Scenario
-from inferctl.disruption.scenarios.rollouts import wait_retired
+from inferctl.disruption.scenarios.rollouts import NO_IMAGE, wait_retired
 from inferctl.disruption.verdict import Promise
 
 if TYPE_CHECKING:
     from inferctl.disruption.run import Run
-    from inferctl.report.state import State
 
 _OUTAGE_SECONDS = 30.0
 _FLAPS = 3
@@ -117,7 +116,7 @@ class RegistryOutage(Scenario):
         run.act("the registry is stopped")
         run.nodes.stop(run.nodes.control_plane, "registry")
         run.upgrade({"image": {"digest": digest}})
-        run.wait(lambda state: "" if _pull_failed(run, state) else "no pull has failed yet", 90)
+        run.wait(lambda state: "" if run.shows(state, NO_IMAGE) else "no pull has failed yet", 90)
         run.act("a pull has failed")
         if run.control is None:
             run.wait_requests(100)
@@ -195,8 +194,3 @@ class ProxyDead(Scenario):
         """Start kube-proxy."""
         run.act("kube-proxy is started")
         run.quietly(lambda: run.nodes.start(run.nodes.control_plane, "kube-proxy"))
-
-
-def _pull_failed(run: Run, state: State) -> bool:
-    reasons = {"ErrImagePull", "ImagePullBackOff"}
-    return any(pod.reason in reasons for pod in state.pods.values() if pod.name not in run.aimed_at)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _SEEN_SECONDS = 90.0
 _NO_SUCH_DIGEST = "sha256:" + "0" * 64
+#: What a pod waits for whose image cannot be pulled.
+NO_IMAGE = ("ErrImagePull", "ImagePullBackOff")
 
 
 def wait_retired(run: Run, pods: list[str]) -> None:
@@ -71,7 +73,7 @@ class BadRollout(Scenario):
     summary = "a version whose image does not exist stays stuck; the old one goes on serving"
     controls = (IN_PLACE,)
     bad: ClassVar[Mapping[str, Any]] = {"image": {"digest": _NO_SUCH_DIGEST}}
-    symptoms: ClassVar[tuple[str, ...]] = ("ErrImagePull", "ImagePullBackOff")
+    symptoms: ClassVar[tuple[str, ...]] = NO_IMAGE
 
     def disrupt(self, run: Run) -> None:
         """Upgrade to the bad version and wait until it shows what is wrong with it."""
@@ -81,7 +83,7 @@ class BadRollout(Scenario):
 
     def sick(self, run: Run, state: State) -> bool:
         """Whether a new pod has the symptom."""
-        return any(pod.reason in self.symptoms for pod in state.pods.values() if pod.name not in run.aimed_at)
+        return run.shows(state, self.symptoms)
 
     def settled(self, run: Run) -> None:
         """Serve on for a while beside the stuck version; in the control, see that nothing serves any more."""
@@ -185,7 +187,7 @@ class TwoModels(Scenario):
     """A second release beside the first never comes up."""
 
     name = "two-models"
-    summary = "a second model that crashes beside this one; each is a release of its own"
+    summary = "a second model whose image does not exist beside this one; each is a release of its own"
     controls = (IN_PLACE,)
 
     def __init__(self) -> None:
@@ -198,9 +200,11 @@ class TwoModels(Scenario):
             lambda state: {pod: state.pods[pod].restarts for pod in run.aimed_at},
         )
         chosen = self._other(run) if run.control is None else run.release
-        chosen.upgrade(merged(run.values, CrashingRollout.bad))
-        run.wait(lambda state: "" if _crashed(run, state) else "the bad model has not crashed yet", _SEEN_SECONDS)
-        run.act("the bad model crashes")
+        chosen.upgrade(merged(run.values, BadRollout.bad))
+        run.wait(
+            lambda state: "" if run.shows(state, NO_IMAGE) else "the bad model's pull has not failed yet", _SEEN_SECONDS
+        )
+        run.act("the bad model has no image")
 
     def settled(self, run: Run) -> None:
         """Serve on beside it; in the control, see that nothing serves any more."""
@@ -240,7 +244,3 @@ class ReadyButWrong(Scenario):
         """Upgrade to an engine that knows the model by another name only."""
         run.upgrade({"model": {"name": "mock/another"}})
         wait_retired(run, run.aimed_at)
-
-
-def _crashed(run: Run, state: State) -> bool:
-    return any(p.restarts or p.reason == "CrashLoopBackOff" for p in state.pods.values() if p.name not in run.aimed_at)
