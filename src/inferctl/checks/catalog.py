@@ -1,7 +1,7 @@
 """Every check as data: its name, the command, and the files it looks at.
 
 A check is a program that exits with 0 when all is well. Which version of it runs is pinned where all versions are:
-in requirements.lock, kube/go.mod or flake.lock.
+in requirements.lock, a go.mod below kube, or flake.lock.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 _PYTHON = ("*.py",)
 _SHELL = ("*.sh", "just", ".ci/run")
 _YAML = ("*.yml", "*.yaml")
+# Templates of Helm are not YAML yet, and what Helm renders is compared byte by byte instead.
+_NOT_WRITTEN_AS_YAML = ("charts/inference-service/templates/*", "tests/chart/golden/*")
 _PYTEST = ("pytest", "--no-header", "-m", "not cluster")
-_CHART = "charts/inference-service"
 
 
 @dataclass(frozen=True)
@@ -65,14 +66,14 @@ CHECKS = (
     ),
     Check("shellcheck", ("shellcheck",), _SHELL, staged=True),
     Check("shfmt", ("shfmt", "-d"), _SHELL, staged=True),
-    # Templates of Helm are not YAML yet, and what Helm renders is compared byte by byte instead.
     Check(
-        "yamllint",
-        ("yamllint", "--strict", "--format=parsable"),
+        "yamlfmt",
+        ("yamlfmt", "-lint", "-quiet", "-no_global_conf", "-conf=.yamlfmt.yml"),
         _YAML,
-        excluded=(f"{_CHART}/templates/*", "tests/chart/golden/*"),
+        _NOT_WRITTEN_AS_YAML,
         staged=True,
     ),
+    Check("yamllint", ("yamllint", "--strict", "--format=parsable"), _YAML, _NOT_WRITTEN_AS_YAML, staged=True),
     Check("gofmt", ("gofmt", "-l"), ("*.go",), staged=True, silent=True),
     Check("just --fmt", ("just", "--fmt", "--check", "--justfile"), ("justfile",), staged=True),
     Check("actionlint", ("actionlint",), (".github/workflows/*.yml",), staged=True),

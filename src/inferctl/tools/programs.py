@@ -79,6 +79,8 @@ PROGRAMS = (
     Program("coredns", "./cmd/coredns", _CLUSTER),
     Program("registry", "github.com/distribution/distribution/v3/cmd/registry", _CLUSTER),
     Program("kube", _KUBE, _CLUSTER, kubernetes=True),
+    # In a module of its own: a new version of it rebuilds nothing else.
+    Program("yamlfmt", "github.com/google/yamlfmt/cmd/yamlfmt", _CHECK, module=KUBE_MODULE / "yamlfmt"),
     # The chart must render the same with the Helm before.
     Program("helm3", "helm.sh/helm/v3/cmd/helm", _CHECK, module=KUBE_MODULE / "helm3"),
     # The oldest Kubernetes that the chart promises to run on.
