@@ -25,6 +25,9 @@ FILES = 2000
 #: Files in one example: they are judged at the same time, and the API server is not kept waiting for Helm.
 _AT_ONCE = 4
 
+#: Files between two lines that say how far it is; about a minute.
+_SAY_AFTER = 500
+
 
 @pytest.fixture(scope="module")
 def judge(api_server: Path) -> Iterator[Judge]:
@@ -38,6 +41,8 @@ def judge(api_server: Path) -> Iterator[Judge]:
 def test_every_file_is_refused_by_name_or_obeyed_to_the_letter(judge: Judge, request: pytest.FixtureRequest) -> None:
     """Random files, hostile ones among them; the smallest that fails is printed."""
     files: int = request.config.getoption("--chart-files", default=FILES)
+    reporter: pytest.TerminalReporter = request.config.pluginmanager.get_plugin("terminalreporter")
+    told = [0]
     batches = st.lists(st.tuples(values(), releases()), min_size=_AT_ONCE, max_size=_AT_ONCE)
 
     @settings(
@@ -57,6 +62,9 @@ def test_every_file_is_refused_by_name_or_obeyed_to_the_letter(judge: Judge, req
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             for done in [pool.submit(judge.judge, content, release) for content, release in batch]:
                 done.result()
+        if judge.counts.total() >= told[-1] + _SAY_AFTER:
+            told.append(judge.counts.total())
+            reporter.write_line(f"{told[-1]} of {files} files: {dict(judge.counts)}")
 
     try_files()
     tried = judge.counts.total()
