@@ -41,7 +41,8 @@ def judge(api_server: Path) -> Iterator[Judge]:
 def test_every_file_is_refused_by_name_or_obeyed_to_the_letter(judge: Judge, request: pytest.FixtureRequest) -> None:
     """Random files, hostile ones among them; the smallest that fails is printed."""
     files: int = request.config.getoption("--chart-files", default=FILES)
-    reporter: pytest.TerminalReporter = request.config.pluginmanager.get_plugin("terminalreporter")
+    reporter = request.config.pluginmanager.get_plugin("terminalreporter")
+    assert isinstance(reporter, pytest.TerminalReporter)
     told = [0]
     batches = st.lists(st.tuples(values(), releases()), min_size=_AT_ONCE, max_size=_AT_ONCE)
 
