@@ -185,6 +185,8 @@ def test_changed_port_is_followed_everywhere(render: Render) -> None:
         ({"args": ["m", "--port"]}, 'engine.args holds --port with "" behind it'),
         ({"args": ["--port", ""]}, 'engine.args holds --port with "" behind it'),
         ({"args": ["--port", "--seed=1"]}, 'engine.args holds --port with "--seed=1" behind it'),
+        ({"args": ["--port="]}, "engine.args holds --port= with nothing behind it"),
+        ({"args": ["--shutdown_timeout="]}, "engine.args holds --shutdown_timeout= with nothing behind it"),
         ({"args": ["--shutdown-timeout"]}, 'engine.args holds --shutdown-timeout with "" behind it'),
         ({"args": ["--shutdown_timeout"]}, 'engine.args holds --shutdown_timeout with "" behind it'),
         ({"args": ["--drain"], "shutdownTimeoutFlag": "--drain"}, 'engine.args holds --drain with "" behind it'),

@@ -77,6 +77,8 @@ the key, its value, why it cannot work and what to write.
       {{- if or (not $next) (hasPrefix "--" $next) -}}
         {{- $problems = append $problems (printf "engine.args holds %s with %q behind it, where the engine looks for a number: write the number as the next argument, or leave %s out" $arg $next $arg) -}}
       {{- end -}}
+    {{- else if eq ($arg | replace "_" "-") (print ($flag | replace "_" "-") "=") -}}
+      {{- $problems = append $problems (printf "engine.args holds %s with nothing behind it, where the engine looks for a number: write the number behind it, or leave %s out" $arg $flag) -}}
     {{- end -}}
   {{- end -}}
 {{- end -}}
