@@ -10,6 +10,8 @@ import base64
 import json
 import sys
 import threading
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 _OWNER = "inferctl.dev/load-of"
 _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 _START_SECONDS = 60.0
+_END_SECONDS = 10.0
+_ASK_SECONDS = 0.25
 #: A stream that is silent for so long is taken for lost. Above every pause of a healthy engine.
 _STALL_SECONDS = 10.0
 #: Counts need no fine clock, but a client as late as this could lose requests by its own fault: a connection may
@@ -162,9 +166,20 @@ class LoadPod:
         try:
             self._kubectl("exec", self.name, "--", "python3", "-c", code)
         except CommandFailed as error:
-            # It may have ended by itself in this moment.
-            if not self._ended.wait(1):
+            # It may have ended by itself in this moment; its pod says so a little later.
+            if not self._ends_within(_END_SECONDS):
                 raise ComponentFailed(f"load {self.load.name!r} could not be stopped: {error}") from error
+
+    def _ends_within(self, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while not self._ended.wait(_ASK_SECONDS):
+            if time.monotonic() > deadline:
+                return False
+            with suppress(ApiError, HTTPError):
+                status = self._client.get(Pod, self.name).status
+                if status and status.phase in {"Succeeded", "Failed"}:
+                    return True
+        return True
 
     @property
     def running(self) -> bool:

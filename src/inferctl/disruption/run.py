@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lightkube.resources.core_v1 import Pod
 
-from inferctl.disruption.settle import unsettled, wait_until
+from inferctl.disruption.settle import hurry_leaving, unsettled, wait_until
 from inferctl.errors import CommandFailed, InferctlError, UsageError
 from inferctl.paths import tool
 from inferctl.process.command import run as run_program
@@ -91,10 +91,22 @@ class Run:
         """Values that change nothing but make every pod a new one."""
         return {"engine": {"env": {"ROLLOUT": self.recorder.path.parent.name}}}
 
+    def deploy(self, seconds: float = REST_SECONDS) -> None:
+        """Have Helm bring the values about, and wait until the release is at rest; load must not run yet."""
+        self.release.upgrade(self.values)
+        self._wait_at_rest(seconds, leaving=lambda: hurry_leaving(self._api, self.release))
+
     def wait_at_rest(self, seconds: float = REST_SECONDS) -> None:
         """Wait until every wanted pod is Ready and of the newest version, and no other is left."""
+        self._wait_at_rest(seconds)
+
+    def _wait_at_rest(self, seconds: float, leaving: Callable[[], None] = lambda: None) -> None:
+        def missing() -> str:
+            leaving()
+            return unsettled(self._api, self.release)
+
         with self.recorder.within(seconds):
-            wait_until(lambda: unsettled(self._api, self.release), seconds)
+            wait_until(missing, seconds)
 
     def pods(self) -> dict[str, str]:
         """The release's pods that are not ending, and their nodes."""

@@ -171,8 +171,7 @@ class Session:
         trouble = ""
         try:
             with progress.step("deploying the release, waiting until it is at rest"):
-                self.release.upgrade(run.values)
-                run.wait_at_rest()
+                run.deploy()
             scenario.arrange(run)
             self._attach(recorder)
             run.wait(lambda _: "" if run.serving() else "no pod serves", REST_SECONDS)
