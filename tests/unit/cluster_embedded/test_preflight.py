@@ -63,13 +63,31 @@ def test_every_lack_is_listed_at_once_with_its_fix(tmp_path: Path, monkeypatch: 
 
 
 def test_low_inotify_limit_names_the_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Too low a limit on inotify instances is told with the command that raises it."""
+    """When too few inotify instances are left, those in use are told, and the command that allows more."""
     limit = tmp_path / "limit"
-    limit.write_text("8\n")
     monkeypatch.setattr(preflight, "_INOTIFY_LIMIT", limit)
-    assert ["sysctl fs.inotify.max_user_instances=512" in str(p) for p in preflight.check(ClusterSpec("trial"))].count(
-        True
-    ) == 1
+    monkeypatch.setattr(preflight, "_inotify_in_use", lambda: 90)
+    limit.write_text("128\n")
+    told = [str(p) for p in preflight.check(ClusterSpec("trial")) if "inotify" in str(p)]
+    assert told == [
+        (
+            "fs.inotify.max_user_instances is 128 and 90 are in use, where a cluster needs 48 more; "
+            "raise it with: sysctl fs.inotify.max_user_instances=474"
+        )
+    ]
+    limit.write_text("138\n")
+    assert not [p for p in preflight.check(ClusterSpec("trial")) if "inotify" in str(p)]
+
+
+def test_open_inotify_instances_are_counted(tmp_path: Path) -> None:
+    """Each instance of this user's processes is counted, and nothing else that they have open."""
+    for process, links in {"7": ["anon_inode:inotify", "/dev/null", "anon_inode:inotify"], "8": [], "self": []}.items():
+        folder = tmp_path / process / "fd"
+        folder.mkdir(parents=True)
+        for number, target in enumerate(links):
+            (folder / str(number)).symlink_to(target)
+    (tmp_path / "9").mkdir()  # one that has just ended
+    assert preflight._inotify_in_use(tmp_path) == 2
 
 
 def test_network_of_another_cluster_is_not_taken() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +16,7 @@ from inferctl.disruption.load import Load, LoadPod
 from inferctl.disruption.podlog import _sortable, follow
 from inferctl.disruption.scenario import EVERY_LOAD
 from inferctl.disruption.variants import _comma_separated
+from inferctl.errors import CommandFailed, ComponentFailed
 from inferctl.paths import LOADTEST
 from inferctl.release.helm import Release
 from inferctl.report.recorder import Recorder
@@ -127,3 +129,26 @@ def test_time_stamps_sort_by_time() -> None:
 def test_entry_point_is_quoted() -> None:
     """Words with quotes and commas reach the image as they are."""
     assert _comma_separated(("sh", "-c", 'echo "a", b')) == 'sh,-c,"echo ""a"", b"'
+
+
+@pytest.mark.parametrize(("phase", "ends"), [("Succeeded", True), ("Failed", True), ("Running", False)])
+def test_load_that_has_ended_need_not_be_stopped(
+    release: Release,
+    recorder: Recorder,
+    monkeypatch: pytest.MonkeyPatch,
+    phase: str,
+    ends: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    """A load that cannot be told to stop is a fault only while its pod runs."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise CommandFailed("container not found")
+
+    monkeypatch.setattr("inferctl.disruption.load._END_SECONDS", 0.1)
+    monkeypatch.setattr("inferctl.disruption.load._ASK_SECONDS", 0.01)
+    pod = _pod(EVERY_LOAD[0], release, recorder)
+    found = type("Pod", (), {"status": type("Status", (), {"phase": phase})})
+    monkeypatch.setattr(pod, "_client", type("Client", (), {"get": lambda *_: found}))
+    monkeypatch.setattr(pod, "_kubectl", refuse)
+    with nullcontext() if ends else pytest.raises(ComponentFailed, match="could not be stopped: container not found"):
+        pod.stop()
