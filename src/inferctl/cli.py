@@ -8,48 +8,81 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections import UserDict
+from importlib import import_module
 from itertools import pairwise
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
-from httpx2 import HTTPError
-from lightkube import ApiError
+from typer.core import TyperGroup
+from typer.main import get_command, get_group
 
-from inferctl.checks.commands import EXAMPLES as CHECK_EXAMPLES
-from inferctl.checks.commands import check
-from inferctl.checks.hook_commands import app as hooks
-from inferctl.cluster.commands import app as cluster
-from inferctl.disruption.commands import draw_report, run_drain_test, run_rollout_test, run_scenarios
-from inferctl.disruption.load_command import run_load
-from inferctl.doctor.commands import EXAMPLES as DOCTOR_EXAMPLES
-from inferctl.doctor.commands import doctor
 from inferctl.errors import InferctlError, UsageError
-from inferctl.release.commands import deploy
-from inferctl.tools.commands import tools
-from inferctl.values.commands import app as values
+
+#: Where each command is, below this package. It is imported when it is asked for: together they bring the cluster's
+#: client, cryptography and more, which take longer to load than most commands take to run.
+_PLACES = {
+    "cluster": "cluster.commands:app",
+    "tools": "tools.commands:tools",
+    "deploy": "release.commands:deploy",
+    "values": "values.commands:app",
+    "load": "disruption.load_command:run_load",
+    "rollout-test": "disruption.commands:run_rollout_test",
+    "drain-test": "disruption.commands:run_drain_test",
+    "test": "disruption.commands:run_scenarios",
+    "report": "disruption.commands:draw_report",
+    "check": "checks.commands:check",
+    "hooks": "checks.hook_commands:app",
+    "doctor": "doctor.commands:doctor",
+}
+
+
+class _Commands(UserDict[str, Any]):
+    """Commands by name; each is made from its place when it is first looked at."""
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - typer has no name for what it makes
+        kept = self.data[name]
+        if isinstance(kept, str):
+            kept = self.data[name] = _made(name, *kept.split(":"))
+        return kept
+
+
+class _Group(TyperGroup):
+    """The whole command line, whose names are known before anything is imported."""
+
+    def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 - handed on as it is
+        super().__init__(**attributes)
+        self.commands = _Commands(_PLACES)
+
+    def list_commands(self, ctx: object) -> list[str]:  # noqa: ARG002 - as typer calls it
+        return list(self.commands)
+
+
+def _made(name: str, place: str, attribute: str) -> object:
+    module = import_module(f"inferctl.{place}")
+    found = getattr(module, attribute)
+    if isinstance(found, typer.Typer):
+        return get_group(found)
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    alone.command(name, epilog=getattr(module, "EXAMPLES", None))(found)
+    return get_command(alone)
+
 
 app = typer.Typer(
     name="inferctl",
+    cls=_Group,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="Deploys an LLM inference service and proves that its rollouts lose no streamed answer.",
 )
-app.add_typer(cluster, name="cluster")
-app.command()(tools)
-app.command()(deploy)
-app.add_typer(values, name="values")
-app.command(name="load")(run_load)
-app.command(name="rollout-test")(run_rollout_test)
-app.command(name="drain-test")(run_drain_test)
-app.command(name="test")(run_scenarios)
-app.command(name="report")(draw_report)
-app.command(epilog=CHECK_EXAMPLES)(check)
-app.add_typer(hooks, name="hooks")
-app.command(epilog=DOCTOR_EXAMPLES)(doctor)
 
 _INTERRUPTED = 130
 _DEBUG = "INFERCTL_DEBUG"
+
+
+@app.callback()
+def inferctl() -> None:
+    """Deploys an LLM inference service and proves that its rollouts lose no streamed answer."""
 
 
 def main() -> NoReturn:
@@ -61,14 +94,15 @@ def main() -> NoReturn:
         app()
     except InferctlError as error:
         _fail("\n".join([str(error), *getattr(error, "__notes__", [])]), error.exit_code)
-    except ApiError as error:
-        _fail(f"the cluster's API refused: {error.status.message or error}", InferctlError.exit_code)
-    except HTTPError as error:
-        _fail(f"the cluster's API does not answer: {error}; see: ./just cluster-status", InferctlError.exit_code)
     except SystemExit as done:
         if done.code == _INTERRUPTED:
             print("interrupted; what was started has been cleaned up", file=sys.stderr)
         raise
+    except Exception as error:
+        said = _said_of_the_cluster(error)
+        if said is None:
+            raise
+        _fail(said, InferctlError.exit_code)
     sys.exit(0)
 
 
@@ -76,6 +110,18 @@ def _refuse_empty_name(arguments: list[str]) -> None:
     """An unset variable in a script must not mean the default cluster: ``cluster down --name "$UNSET"``."""
     if "--name=" in arguments or ("--name", "") in pairwise(arguments):
         raise UsageError("--name is empty; write a cluster's name, or leave the option out for the default one")
+
+
+def _said_of_the_cluster(error: Exception) -> str | None:
+    """What a person is told when the cluster's API refuses or does not answer; None if the error is another."""
+    from httpx2 import HTTPError  # noqa: PLC0415 - the cluster's client takes half of the time to start
+    from lightkube import ApiError  # noqa: PLC0415 - the same
+
+    if isinstance(error, ApiError):
+        return f"the cluster's API refused: {error.status.message or error}"
+    if isinstance(error, HTTPError):
+        return f"the cluster's API does not answer: {error}; see: ./just cluster-status"
+    return None
 
 
 def _fail(message: str, code: int) -> NoReturn:

@@ -30,6 +30,7 @@ def _kubeconform(version: str, location: str, manifests: Path) -> subprocess.Com
     command = [
         tool("kubeconform"),
         "-strict",
+        "-n=1",  # several would each read the same schemas, which takes longer
         "-kubernetes-version",
         version,
         "-schema-location",

@@ -65,3 +65,15 @@ def test_shell_completes_commands(typed: str, offered: str) -> None:
     """The shell is offered the commands that begin as typed."""
     words = {"COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" ")), "_INFERCTL_COMPLETE": "complete_bash"}
     assert run(**words).stdout.split() == [offered]
+
+
+def test_what_runs_at_each_commit_and_keystroke_starts_without_the_clusters_client() -> None:
+    """The hook's command and completion load no client, cryptography or templates, which take longer than they do."""
+    heavy = {"lightkube", "httpx2", "cryptography", "jinja2", "pydantic"}
+    look = (
+        "import sys; from inferctl.cli import app; from typer.main import get_command; "
+        "get_command(app).commands['hooks']; print(*sys.modules)"
+    )
+    loaded = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True).stdout.split()
+    assert "inferctl.checks.hook_commands" in loaded
+    assert heavy & set(loaded) == set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -35,7 +36,10 @@ def check(
     names: Annotated[list[str] | None, typer.Argument(help="Which; by default all.", show_default=False)] = None,
     *,
     listed: Annotated[bool, typer.Option("--list", help="Print the names and commands, and run nothing.")] = False,
-    jobs: Annotated[int, typer.Option(min=1, max=64, help="How many run at once.")] = 2,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, max=64, help="How many run at once; by default one more than there are processors."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results for a program to read.")] = False,
 ) -> None:
     """Run formatters in check mode, linters, the chart's checks and the tests that need no cluster."""
@@ -54,6 +58,8 @@ def check(
     def report(result: Result) -> None:
         progress.say(f"{result.check.name}: {result.state.value} ({result.seconds:.1f} s)")
 
+    # One more than there are processors: the load tests mostly wait for clocks.
+    jobs = jobs or (os.cpu_count() or 1) + 1
     results = run_all(checks, files.of_checkout(ROOT), root=ROOT, jobs=jobs, done=report)
     typer.echo(_json(results) if as_json else _text(results, progress.elapsed))
     if any(result.state is State.FAILED for result in results):

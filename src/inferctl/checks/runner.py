@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from inferctl.checks.programs import environment, in_nix_shell, locate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from inferctl.checks.catalog import Check
@@ -69,27 +69,26 @@ def run_all(
     Raises:
         EnvironmentProblem: a program is missing; nothing has run then.
     """
-    here = [check for check in checks if in_nix_shell() or not check.nix_only]
-    programs = locate(here)
-    results = [Result(check, State.NIX_ONLY) for check in checks if check not in here]
+    results = []
+    runs = []
+    for check in checks:
+        files = check.select(paths)
+        if check.nix_only and not in_nix_shell():
+            results.append(Result(check, State.NIX_ONLY))
+        elif check.files and not files:
+            results.append(Result(check, State.NO_FILES))
+        else:
+            runs.append((check, files))
+    programs = locate(check for check, _ in runs)
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        for result in _in_order_of_ending(pool, here, paths, programs, root):
-            done(result)
-            results.append(result)
+        futures = [pool.submit(_run, check, files, programs[check.command[0]], root) for check, files in runs]
+        for future in as_completed(futures):
+            done(future.result())
+            results.append(future.result())
     return sorted(results, key=lambda result: checks.index(result.check))
 
 
-def _in_order_of_ending(
-    pool: ThreadPoolExecutor, checks: Iterable[Check], paths: Sequence[str], programs: dict[str, str], root: Path
-) -> Iterator[Result]:
-    futures = [pool.submit(_run, check, check.select(paths), programs[check.command[0]], root) for check in checks]
-    for future in as_completed(futures):
-        yield future.result()
-
-
 def _run(check: Check, files: list[str], program: str, root: Path) -> Result:
-    if check.files and not files:
-        return Result(check, State.NO_FILES)
     began = time.monotonic()
     try:
         ended = subprocess.run(

@@ -20,6 +20,7 @@ app = typer.Typer(
     name="values",
     help="Begin a values file for a model, and check one before it is installed.",
     no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 _INIT_EXAMPLES = """\b
