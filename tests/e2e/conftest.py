@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +18,7 @@ from inferctl.paths import RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
 NAME = "e2e"
@@ -66,12 +68,30 @@ def inferctl(kubeconfig_of_session: Path) -> Callable[..., str]:
 
 
 @pytest.fixture(scope="session")
-def cluster(inferctl: Callable[..., str]) -> Iterator[str]:
+def running_cluster(inferctl: Callable[..., str]) -> Callable[..., AbstractContextManager[str]]:
+    """Brings an embedded cluster up for as long as a block runs, by its name and further options of ``cluster up``.
+
+    What its parts said is kept beside the reports of runs: it is gone with the cluster, and a failure may only be
+    explained there.
+    """
+
+    @contextmanager
+    def running(name: str, *options: str) -> Iterator[str]:
+        try:
+            inferctl("cluster", "up", "--name", name, *options)
+            try:
+                yield name
+            finally:
+                said = RUNS / f"{time.strftime('%Y%m%d-%H%M%S')}-cluster-{name}"
+                inferctl("cluster", "export", str(said), "--name", name)
+        finally:
+            inferctl("cluster", "down", "--name", name)
+
+    return running
+
+
+@pytest.fixture(scope="session")
+def cluster(running_cluster: Callable[..., AbstractContextManager[str]]) -> Iterator[str]:
     """The name of an embedded cluster for the whole session, gone at its end."""
-    try:
-        inferctl("cluster", "up", "--name", NAME)
-        yield NAME
-        # What the cluster's parts said is gone with it; a failure may only be explained there.
-        inferctl("cluster", "export", str(RUNS / f"{time.strftime('%Y%m%d-%H%M%S')}-cluster"), "--name", NAME)
-    finally:
-        inferctl("cluster", "down", "--name", NAME)
+    with running_cluster(NAME) as name:
+        yield name

@@ -12,6 +12,7 @@ from inferctl.process.command import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
 VERSION = "1.30"
 NAME = "e2e-oldest"
@@ -19,13 +20,10 @@ SECONDS = "40"
 
 
 @pytest.fixture(scope="module")
-def oldest(inferctl: Callable[..., str]) -> Iterator[str]:
+def oldest(running_cluster: Callable[..., AbstractContextManager[str]]) -> Iterator[str]:
     """The name of a cluster of the oldest version, gone after the module."""
-    try:
-        inferctl("cluster", "up", "--name", NAME, "--kubernetes", VERSION)
-        yield NAME
-    finally:
-        inferctl("cluster", "down", "--name", NAME)
+    with running_cluster(NAME, "--kubernetes", VERSION) as name:
+        yield name
 
 
 def test_chart_installs_and_rolls_out_on_the_oldest_version(inferctl: Callable[..., str], oldest: str) -> None:

@@ -1,0 +1,80 @@
+"""Commands that documents tell people to type, read from the documents and run as they stand there."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+from markdown_it import MarkdownIt
+
+from inferctl.checks.programs import environment
+from inferctl.paths import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+#: Whose commands are run, all of them but for those below.
+DOCUMENTS = ("README.md", "docs/serve-a-model.md")
+#: Commands that are not run, each with the reason.
+LEFT_OUT = {
+    "./just check": "it runs the tests that run these commands",
+    "./just rollout-test-control": "tests/e2e/test_rollout.py runs the same for a shorter time",
+    "./just cluster-down": "the tests need their cluster longer, and end with the command behind it",
+}
+#: How commands begin that need a cluster, or programs for one.
+WITH_CLUSTER = ("./just rollout-test", "./just tools", "helm upgrade")
+
+
+def commands(text: str) -> list[str]:
+    """The command lines of a document's code blocks, in their order, then further recipes that its text names.
+
+    A block with a language other than the shell's is no commands. Comments are left out.
+    """
+    blocks, named = [], []
+    for token in MarkdownIt().parse(text):
+        if token.type == "fence" and token.info.strip() in {"", "sh", "bash"}:
+            blocks += token.content.replace("\\\n", " ").splitlines()
+        named += [inner.content for inner in token.children or () if inner.type == "code_inline"]
+    lines = [line.partition("  #")[0].strip() for line in blocks]
+    lines += [line for line in named if line.startswith("./just ")]
+    return [line for line in dict.fromkeys(lines) if line and not line.startswith("#")]
+
+
+def needs_cluster(command: str) -> bool:
+    """Whether this command is for the tests that have a cluster."""
+    return command.startswith(WITH_CLUSTER)
+
+
+def run(
+    lines: Sequence[str], folder: Path, variables: Mapping[str, str], *, seconds: float
+) -> subprocess.CompletedProcess[str]:
+    """Run these lines in one shell, which ends at the first that fails, and show what it says.
+
+    Args:
+        lines: command lines.
+        folder: an empty folder, which is made to look like a checkout; files that the commands write stay there.
+        variables: of the environment, beside those that checks run in.
+        seconds: how long all of it may take.
+    """
+    for entry in ROOT.iterdir():
+        if entry.name not in {".git", "just"}:
+            (folder / entry.name).symlink_to(entry)
+    # What ./just does once it has made the environment that the tests run in.
+    (folder / "just").write_text('#!/bin/sh\nexec just "$@"\n')
+    (folder / "just").chmod(0o755)
+    script = folder / "commands.sh"
+    script.write_text("\n".join(["set -euo pipefail", *lines, ""]))
+    done = subprocess.run(
+        ["bash", "-v", script.name],
+        cwd=folder,
+        env={**environment(), **variables},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=seconds,
+    )
+    print(done.stdout)
+    return done
