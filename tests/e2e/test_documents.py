@@ -1,4 +1,4 @@
-"""What the first documents tell people to type is run on a real cluster, as it stands there, from the first line to the last."""
+"""What the first documents tell people to type is run on a real cluster, as it stands there."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from inferctl.process.command import run
 from tests import documents
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
@@ -52,15 +53,25 @@ def _removed(kubeconfig_of_session: Path, cluster: str) -> Iterator[None]:
     run([tool("helm"), "uninstall", _RELEASE, "--ignore-not-found", "--wait", "--cascade=foreground", *at])
 
 
+@pytest.fixture
+def type_out(
+    cluster: str, image: str, kubeconfig_of_session: Path, tmp_path: Path
+) -> Callable[[list[str]], subprocess.CompletedProcess[str]]:
+    """Runs command lines as somebody who has this cluster and this image would type them."""
+    variables = {"IMAGE": image, "INFERCTL_CLUSTER_NAME": cluster, "KUBECONFIG": str(kubeconfig_of_session)}
+    return lambda lines: documents.run(lines, tmp_path, variables, seconds=_SECONDS)
+
+
 @pytest.mark.usefixtures("_accelerators", "_removed")
 @pytest.mark.parametrize("document", documents.DOCUMENTS)
 def test_commands_of_a_document_work(
-    document: str, cluster: str, image: str, kubeconfig_of_session: Path, kubectl: Callable[..., str], tmp_path: Path
+    document: str,
+    type_out: Callable[[list[str]], subprocess.CompletedProcess[str]],
+    kubectl: Callable[..., str],
 ) -> None:
     """Each command succeeds, a rollout test among them is proven, and at the end the model serves."""
     lines = [line for line in documents.commands((ROOT / document).read_text()) if line not in documents.LEFT_OUT]
-    variables = {"IMAGE": image, "INFERCTL_CLUSTER_NAME": cluster, "KUBECONFIG": str(kubeconfig_of_session)}
-    done = documents.run(lines, tmp_path, variables, seconds=_SECONDS)
+    done = type_out(lines)
     assert done.returncode == 0
     if "./just rollout-test" in lines:
         assert "\nverdict: proven: 0 of " in done.stdout

@@ -94,7 +94,7 @@ def needed_for(purposes: set[Purpose]) -> tuple[Program, ...]:
 
 
 def pinned(module: Path, path: str) -> str:
-    """The version of a module that a go.mod requires, such as ``v1.37.2``.
+    """The version of a module that a go.mod requires, such as ``v1.2.3``.
 
     Raises:
         LookupError: it requires no such module.
