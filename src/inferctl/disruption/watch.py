@@ -52,9 +52,10 @@ class Watch:
         kinds: list[tuple[type[Any], _Labels]] = [
             (PodResource, pods), (EndpointSlice, service), (Node, None), (Event, None),
         ]  # fmt: skip
+        # Before the threads, which look at it as soon as they run.
+        self._wanted = {kind.__name__ for kind, _ in kinds}
         for kind, labels in kinds:
             threading.Thread(target=self._follow, args=(kind, labels), daemon=True, name=kind.__name__).start()
-        self._wanted = {kind.__name__ for kind, _ in kinds}
 
     def attach(self, recorder: Recorder) -> None:
         """Report to this recorder from now on, beginning with how things are."""
