@@ -1,5 +1,5 @@
 # The same shell as ./just makes, for people who use Nix: `nix develop`, or `nix develop .#ci` for what `just check` needs.
-# It brings compilers and system programs. Go programs stay pinned in kube/go.mod, Python packages in requirements.lock.
+# It brings compilers and system programs. Go programs stay pinned below kube, Python packages in requirements.lock.
 {
   description = "Deploys an LLM inference service and proves that its rollouts lose no streamed answer";
 

@@ -160,11 +160,12 @@ def test_walkthrough_is_made_from_its_template() -> None:
 
 @pytest.mark.parametrize("page", sorted(_ADR.glob("0*.md")), ids=lambda page: page.stem)
 def test_decision_has_every_part_and_its_place_in_the_list(page: Path) -> None:
-    """A decision is one page with its number, five parts, a test that confirms it, and an entry in the list."""
+    """A decision is one page with its number, five parts, tests that confirm it, and an entry in the list."""
     text = page.read_text()
     assert text.startswith(f"# {page.name[:4]} ")
     assert re.findall(r"^## (.+)$", text, re.MULTILINE) == _SECTIONS
-    assert re.search(r"\]\(\S+\)", text.rpartition("## Confirmation")[2])
+    confirmed_by = re.findall(r"\]\((\S+)\)", text.rpartition("## Confirmation")[2])
+    assert [link for link in confirmed_by if re.search(r"/tests(/|$)", link) and (_ADR / link).exists()]
     assert len(text.split()) < 600
     assert f"]({page.name})" in (_ADR / "README.md").read_text()
 
