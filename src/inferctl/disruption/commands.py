@@ -65,14 +65,18 @@ def run_scenarios(  # noqa: PLR0917 - the options of a command line, which typer
     ] = "",
     allow_nodes: AllowNodes = "",
     repeat: Annotated[int, typer.Option(min=1, help="Run everything so many times.")] = 1,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON list, of the scenarios or of what became of each run.")
+    ] = False,
 ) -> None:
     """Disrupt a release under load and say what was lost; exit code 0 proven, 1 loss, 2 not measured.
 
     Examples: inferctl test --list; inferctl test rollout; inferctl test quick --with-controls;
-    inferctl test drain --control; inferctl test drain --backend existing --name my-context --allow-nodes my-context
+    inferctl test quick --json | jq -r '.[] | [.name, .verdict] | @tsv'; inferctl test drain --control;
+    inferctl test drain --backend existing --name my-context --allow-nodes my-context
     """
     if list_ or not name:
-        _list()
+        _list(as_json=as_json)
         return
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     progress = Progress(console)
@@ -88,10 +92,10 @@ def run_scenarios(  # noqa: PLR0917 - the options of a command line, which typer
                 if name in {"all", "quick"} and (reason := session.refusal(scenario)):
                     progress.say(f"{scenario.name} left out: {reason}")
                     continue
-                results.append(_run(session, scenario, one, progress))
+                results.append(_run(session, scenario, one, progress, quiet=as_json))
     finally:
         session.close()
-    raise typer.Exit(_conclude(results))
+    raise typer.Exit(_conclude(results, as_json=as_json))
 
 
 def run_rollout_test(  # noqa: PLR0917 - as above
@@ -137,7 +141,8 @@ def run_drain_test(  # noqa: PLR0917 - as above
     result = drain_test(
         target, release=release, control=control, nodes_allowed=allow_nodes, progress=progress, observe=_live(console)
     )
-    _tell(result, progress)
+    _keep(result, progress)
+    _tell(result)
     raise typer.Exit(result.verdict.exit_code)
 
 
@@ -209,51 +214,79 @@ def _refuse_early(session: Session, runs: list[tuple[type[Scenario], Control | N
                 raise UsageError(f"scenario {scenario.name!r}: {reason}")
 
 
-def _run(session: Session, scenario: type[Scenario], control: Control | None, progress: Progress) -> Result:
+def _run(
+    session: Session, scenario: type[Scenario], control: Control | None, progress: Progress, *, quiet: bool
+) -> Result:
     taking = f", without {control.takes_away}" if control else ""
     progress.say(f"{scenario.name}: {scenario.summary}{taking}")
     result = session.run(scenario, control)
-    _tell(result, progress)
+    _keep(result, progress)
+    if not quiet:
+        _tell(result)
     return result
 
 
-def _tell(result: Result, progress: Progress) -> None:
-    page = result.folder / "report.html"
-    html.write(result.folder / "timeline.jsonl", page)
+def _summary(result: Result) -> dict[str, object]:
     found = result.found
-    summary = {
+    return {
         "name": result.name, "verdict": result.verdict.outcome.value, "reason": result.verdict.reason,
         "seconds": round(result.seconds, 1), "total": found.total, "ok": found.ok, "at_risk": len(found.at_risk),
         "lost": {kind: len(requests) for kind, requests in found.lost.items()},
+        "folder": str(result.folder),
     }  # fmt: skip
-    (result.folder / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
+
+
+def _keep(result: Result, progress: Progress) -> None:
+    """Put the report and the summary beside the run's timeline."""
+    page = result.folder / "report.html"
+    html.write(result.folder / "timeline.jsonl", page)
+    (result.folder / "summary.json").write_text(json.dumps(_summary(result), indent=1) + "\n")
     progress.say(f"report: {page}")
+
+
+def _tell(result: Result) -> None:
+    found = result.found
     counts = {"ok": found.ok, **{kind: len(requests) for kind, requests in found.lost.items()}}
     print(f"{result.name}: total={found.total} {counts} at_risk={len(found.at_risk)}")
     print(result.verdict.line, flush=True)
 
 
-def _conclude(results: list[Result]) -> int:
+def _conclude(results: list[Result], *, as_json: bool) -> int:
     """Print all verdicts when there are several; loss outweighs what was not measured."""
     if not results:
         raise InferctlError("no scenario can run on this cluster; see inferctl test --list")
-    if len(results) > 1:
+    outcomes = [result.verdict.outcome for result in results]
+    worst = next((o for o in (Outcome.LOSS, Outcome.NOT_MEASURED) if o in outcomes), Outcome.PROVEN)
+    if as_json:
+        print(json.dumps([_summary(result) for result in results], indent=1))
+    elif len(results) > 1:
         table = Table("run", "verdict", "requests", "at risk", "seconds")
         for result in results:
             counts = (str(result.found.total), str(len(result.found.at_risk)), f"{result.seconds:.0f}")
             table.add_row(result.name, result.verdict.outcome.value, *counts)
         Console(file=sys.stdout, highlight=False).print(table)
-        outcomes = [result.verdict.outcome for result in results]
         unlike = {o: sum(o is other for other in outcomes) for o in Outcome}
         total = sum(result.found.total for result in results)
-        worst = next((o for o in (Outcome.LOSS, Outcome.NOT_MEASURED) if unlike[o]), Outcome.PROVEN)
         said = ", ".join(f"{count} {o.value}" for o, count in unlike.items() if count)
         print(f"verdict: {worst.value}: {len(results)} runs with {total} requests: {said}")
-        return _EXIT[worst]
-    return results[0].verdict.exit_code
+    return _EXIT[worst]
 
 
-def _list() -> None:
+def _list(*, as_json: bool) -> None:
+    if as_json:
+        rows = [
+            {
+                "name": scenario.name,
+                "class": scenario.promise.name,
+                "promise": scenario.promise.value,
+                "summary": scenario.summary,
+                "controls": [control.name for control in scenario.controls],
+                "quick": scenario.name in QUICK,
+            }
+            for scenario in SCENARIOS
+        ]
+        print(json.dumps(rows, indent=1))
+        return
     table = Table("scenario", "class", "what it does", "controls", box=None, padding=(0, 2, 0, 0))
     for scenario in SCENARIOS:
         name = "-" if scenario.promise is Promise.LOSES else scenario.promise.name
