@@ -14,12 +14,14 @@ from rich.table import Table
 from inferctl.cluster.backend import choose
 from inferctl.console import Progress
 from inferctl.disruption.catalog import QUICK, SCENARIOS, chosen
+from inferctl.disruption.cordons import Cordons
 from inferctl.disruption.drain_test import drain_test
 from inferctl.disruption.rollout_test import rollout_test
 from inferctl.disruption.session import Session
 from inferctl.disruption.verdict import Outcome, Promise
 from inferctl.errors import InferctlError, UsageError
 from inferctl.images import engine
+from inferctl.release.helm import Release
 from inferctl.release.mock import install_unless_foreign
 from inferctl.report import html, live
 
@@ -165,6 +167,8 @@ def _target(backend: str, cluster: str, release: str, progress: Progress, *, rep
     if not deploy:
         return chosen_backend.target()
     target = chosen_backend.up(progress)
+    # Two pods may need the node that a killed drain left cordoned.
+    Cordons(Release(target, release)).sweep(progress.say)
     install_unless_foreign(target, release, progress, replicas=replicas)
     return target
 

@@ -6,6 +6,7 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+from inferctl.disruption.cordons import Cordons
 from inferctl.disruption.load import Load, LoadPod
 from inferctl.disruption.settle import unsettled, wait_until
 from inferctl.disruption.verdict import Outcome, Promise, Verdict, judge
@@ -63,6 +64,7 @@ def rollout_test(
         DeadlineExceeded: the rollout or the load came to no end.
     """
     subject = Release(target, release)
+    Cordons(subject).sweep(progress.say)
     subject.recover()
     if not subject.status():
         raise EnvironmentProblem(f"release {release!r} is not deployed; run: ./just deploy")

@@ -8,8 +8,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+from httpx2 import HTTPError
+from lightkube import ApiError
 from lightkube.resources.core_v1 import Pod
 
+from inferctl.disruption.cordons import Cordons
 from inferctl.disruption.settle import hurry_leaving, unsettled, wait_until
 from inferctl.errors import CommandFailed, InferctlError, UsageError
 from inferctl.paths import tool
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
     from inferctl.report.state import State
 
 REST_SECONDS = 240.0
+#: Time that kubectl needs beyond what it was told to wait.
+_MARGIN_SECONDS = 30.0
 _FAULTS = "import sys,urllib.request as u;u.urlopen(u.Request('http://127.0.0.1:8000/mock/faults',sys.argv[1].encode(),method='PUT'))"
 
 
@@ -65,6 +70,7 @@ class Run:
         self._nodes = nodes
         self._progress = progress
         self._api = release.target.client(release.namespace)
+        self._cordons = Cordons(release)
 
     @property
     def nodes(self) -> Nodes:
@@ -174,12 +180,35 @@ class Run:
         """Run kubectl in the release's namespace."""
         return run_program(self._command(arguments), deadline=seconds)
 
-    def start_kubectl(self, *arguments: str) -> subprocess.Popen[str]:
-        """Start kubectl and go on; `end_programs` ends it if nobody waited for it."""
-        words = self._command(arguments)
+    def start_drain(self, node: str, *, seconds: float) -> subprocess.Popen[str]:
+        """Begin to drain a node and go on; `finish_drain` waits for it, `end_programs` ends it if nobody did.
+
+        The node is cordoned first, by the same field as kubectl sets, so that the cordon can be marked as ours.
+        """
+        self.cordon(node)
+        self.act(f"kubectl drain {node}")
+        # The release's pods are evicted, and no others.
+        words = self._command((
+            "drain", node, f"--pod-selector={self.release.selector}", "--ignore-daemonsets",
+            "--delete-emptydir-data", f"--timeout={seconds:.0f}s",
+        ))  # fmt: skip
         program = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self._programs.append(program)
         return program
+
+    @staticmethod
+    def finish_drain(drain: subprocess.Popen[str], *, seconds: float) -> None:
+        """Wait until a drain has ended that was given so many seconds.
+
+        Raises:
+            CommandFailed: it did not drain the node; the message is kubectl's.
+        """
+        try:
+            said, _ = drain.communicate(timeout=seconds + _MARGIN_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise CommandFailed(f"kubectl drain: not done after {error.timeout:.0f} s") from error
+        if drain.returncode:
+            raise CommandFailed(f"kubectl drain: exit code {drain.returncode}\n{said.strip()}")
 
     def end_programs(self) -> None:
         """End what was started and not waited for, so that no drain goes on after the run."""
@@ -188,23 +217,24 @@ class Run:
                 program.terminate()
                 program.communicate()
 
-    def drain(self, *nodes: str, seconds: float = 180) -> None:
-        """Evict the release's pods from nodes, and no others, as `kubectl drain` does."""
-        self.act(f"kubectl drain {' '.join(nodes)}")
-        self.kubectl(*self.drain_arguments(*nodes, seconds=seconds), seconds=seconds + 30)
+    def drain(self, node: str, *, seconds: float) -> None:
+        """Evict the release's pods from a node, and no others, as `kubectl drain` does.
 
-    def drain_arguments(self, *nodes: str, seconds: float) -> list[str]:
-        """The words after kubectl."""
-        return [
-            "drain", *nodes, f"--pod-selector={self.release.selector}", "--ignore-daemonsets",
-            "--delete-emptydir-data", f"--timeout={seconds:.0f}s",
-        ]  # fmt: skip
+        Raises:
+            CommandFailed: they are not gone in time, or may not be evicted; the message is kubectl's.
+        """
+        self.finish_drain(self.start_drain(node, seconds=seconds), seconds=seconds)
+
+    def cordon(self, *nodes: str) -> None:
+        """Keep new pods off nodes; what a person has cordoned stays theirs."""
+        self.act(f"kubectl cordon {' '.join(nodes)}")
+        self._cordons.cordon(*nodes)
 
     def uncordon(self, *nodes: str) -> None:
-        """Let pods onto nodes again; nothing happens to nodes that are not cordoned."""
+        """Let pods onto nodes again; nothing happens to nodes that this release's runs have not cordoned."""
         if nodes := tuple(filter(None, nodes)):
             self.act(f"kubectl uncordon {' '.join(nodes)}")
-            self.kubectl("uncordon", *nodes)
+            self._cordons.uncordon(*nodes)
 
     def workers(self) -> list[str]:
         """Nodes that engines may run on: Ready and without a taint."""
@@ -233,7 +263,7 @@ class Run:
         """Undo something in a clean-up: what fails is told, and the clean-up goes on."""
         try:
             undo()
-        except InferctlError as error:
+        except (InferctlError, ApiError, HTTPError) as error:
             self._progress.say(f"clean-up: {error}")
 
     def _command(self, arguments: tuple[str, ...]) -> list[str]:

@@ -13,6 +13,7 @@ from httpx2 import HTTPError
 from lightkube import ApiError
 
 from inferctl.disruption import variants
+from inferctl.disruption.cordons import Cordons
 from inferctl.disruption.load import LoadPod
 from inferctl.disruption.nodes import Nodes
 from inferctl.disruption.run import REST_SECONDS, Run
@@ -123,6 +124,7 @@ class Session:
         """
         if self._own_namespace:
             self._make_namespace()
+        Cordons(self.release).sweep(self._progress.say)
         self.release.recover()
         LoadPod.sweep(self.release)
         if self._watch is None:

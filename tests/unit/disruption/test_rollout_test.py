@@ -50,6 +50,11 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Calls:
         def remove(self) -> None:
             calls.did("load is removed")
 
+    class Cordons:
+        def __init__(self, _: object) -> None: ...
+
+        def sweep(self, _: object) -> None: ...
+
     class Watch:
         def __init__(self, _: object) -> None: ...
 
@@ -62,6 +67,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Calls:
     monkeypatch.setattr(Release, "values", lambda _: _OWN)
     monkeypatch.setattr(Release, "upgrade", lambda _, values, **__: calls.did(values))
     monkeypatch.setattr(Target, "client", lambda *_: None)
+    monkeypatch.setattr(tested, "Cordons", Cordons)
     monkeypatch.setattr(tested, "LoadPod", Load)
     monkeypatch.setattr(tested, "Watch", Watch)
     monkeypatch.setattr(tested, "RUNS", tmp_path)

@@ -9,8 +9,6 @@ from inferctl.disruption.scenarios.rollouts import wait_retired
 from inferctl.errors import CommandFailed, UsageError
 
 if TYPE_CHECKING:
-    import subprocess
-
     from inferctl.disruption.run import Run
     from inferctl.report.findings import Findings
     from inferctl.report.state import State
@@ -43,10 +41,9 @@ class Drain(Scenario):
     def disrupt(self, run: Run) -> None:
         """Drain."""
         run.show("nodes", "pods", "pdb")
-        drain = run.start_kubectl(*run.drain_arguments(self.node, seconds=_SECONDS))
-        run.act(f"kubectl drain {self.node}")
+        drain = run.start_drain(self.node, seconds=_SECONDS)
         wait_retired(run, run.aimed_at)
-        _finish(drain)
+        run.finish_drain(drain, seconds=_SECONDS)
         run.show("nodes", "pods", "pdb")
 
     def restore(self, run: Run) -> None:
@@ -90,12 +87,10 @@ class BlockedDrain(_TwoNodes):
     def disrupt(self, run: Run) -> None:
         """Cordon the second node, drain the first, and try the second."""
         first, second = self.nodes
-        run.act(f"kubectl cordon {second}")
-        run.kubectl("cordon", second)
-        run.drain(first)
-        run.act(f"kubectl drain {second}")
+        run.cordon(second)
+        run.drain(first, seconds=_SECONDS)
         try:
-            run.kubectl(*run.drain_arguments(second, seconds=_BLOCKED_SECONDS))
+            run.drain(second, seconds=_BLOCKED_SECONDS)
         except CommandFailed as error:
             self.said = str(error)
             run.act("the drain was refused")
@@ -119,19 +114,11 @@ class SecondDrain(_TwoNodes):
         """Begin the second drain as soon as the first has evicted its pod."""
         first, second = self.nodes
         leaving = run.on_node(first)
-        drains = [run.start_kubectl(*run.drain_arguments(first, seconds=_SECONDS))]
-        run.act(f"kubectl drain {first}")
+        drains = [run.start_drain(first, seconds=_SECONDS)]
         run.wait(lambda state: "" if state.pods[leaving[0]].deleted else f"{leaving[0]} is not evicted", 60)
-        drains.append(run.start_kubectl(*run.drain_arguments(second, seconds=_SECONDS)))
-        run.act(f"kubectl drain {second}")
-        _finish(drains[0])
+        drains.append(run.start_drain(second, seconds=_SECONDS))
+        run.finish_drain(drains[0], seconds=_SECONDS)
         run.uncordon(first)
         wait_retired(run, run.aimed_at)
-        _finish(drains[1])
+        run.finish_drain(drains[1], seconds=_SECONDS)
         run.uncordon(second)
-
-
-def _finish(drain: subprocess.Popen[str]) -> None:
-    said, _ = drain.communicate(timeout=_SECONDS + 30)
-    if drain.returncode:
-        raise CommandFailed(f"kubectl drain: exit code {drain.returncode}\n{said.strip()}")
