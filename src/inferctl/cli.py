@@ -96,7 +96,7 @@ def main() -> NoReturn:
         _fail("\n".join([str(error), *getattr(error, "__notes__", [])]), error.exit_code)
     except SystemExit as done:
         if done.code == _INTERRUPTED:
-            print("interrupted; what was started has been cleaned up", file=sys.stderr)
+            print("interrupted; what was half done has been undone", file=sys.stderr)
         raise
     except Exception as error:
         said = _said_of_the_cluster(error)
@@ -127,5 +127,5 @@ def _said_of_the_cluster(error: Exception) -> str | None:
 def _fail(message: str, code: int) -> NoReturn:
     if os.environ.get(_DEBUG):
         raise  # noqa: PLE0704 - called while an exception is handled
-    print(f"error: {message}", file=sys.stderr)
+    print(message if code == _INTERRUPTED else f"error: {message}", file=sys.stderr)
     sys.exit(code)

@@ -27,3 +27,9 @@ class ComponentFailed(InferctlError):
 
 class DeadlineExceeded(InferctlError):
     """A state that was waited for did not come; the message says what was seen last."""
+
+
+class Interrupted(InferctlError):
+    """Ctrl-C, and not everything that was half done could be undone; the message says what is left."""
+
+    exit_code = 130

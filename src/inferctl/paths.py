@@ -23,6 +23,13 @@ def state_root() -> Path:
     return Path(os.environ.get("INFERCTL_STATE") or "/var/lib/inferctl")
 
 
+def lock_folder() -> Path:
+    """The folder of the releases' locks: beside the clusters where that can be written, else the user's own."""
+    if os.geteuid() == 0 or os.environ.get("INFERCTL_STATE"):
+        return state_root() / ".locks" / "releases"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "inferctl" / "releases"
+
+
 def tool(name: str) -> Path:
     """The path of a program that this project builds."""
     return BIN / name

@@ -35,7 +35,7 @@ Made by `./just docs` from the recipes and from `inferctl --help`; do not edit i
 | 0 | done; a test: proven; a control: loss was found, as it must be |
 | 1 | a test: requests were lost; a check: it failed; `status`: the cluster is not up |
 | 2 | a test: not measured; anything else: something must be put right first, and the message says what |
-| 130 | interrupted; what was started has been cleaned up |
+| 130 | interrupted; what was half done has been undone, or the message says what is left |
 
 ## Environment
 

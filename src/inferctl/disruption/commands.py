@@ -167,8 +167,10 @@ def _target(backend: str, cluster: str, release: str, progress: Progress, *, rep
     if not deploy:
         return chosen_backend.target()
     target = chosen_backend.up(progress)
-    # Two pods may need the node that a killed drain left cordoned.
-    Cordons(Release(target, release)).sweep(progress.say)
+    subject = Release(target, release)
+    with subject.lock.held():
+        # Two pods may need the node that a killed drain left cordoned.
+        Cordons(subject).sweep(progress.say)
     install_unless_foreign(target, release, progress, replicas=replicas)
     return target
 

@@ -42,29 +42,30 @@ def drain_test(
         observe: is given the run's recorder, and returns what to call when the run has ended.
 
     Raises:
-        EnvironmentProblem: there is no such release.
+        EnvironmentProblem: there is no such release, or another process changes it.
         UsageError: this cluster's nodes may not be acted on, or the release is not of this chart.
     """
     subject = Release(target, release)
-    subject.recover()
-    if not subject.status():
-        raise EnvironmentProblem(f"release {release!r} is not deployed; run: ./just deploy")
-    own = subject.values()
-    how = serving(subject, own)
-    session = Session(
-        target,
-        repository=how.repository,
-        digest=how.digest,
-        progress=progress,
-        nodes_allowed=nodes_allowed,
-        observe=observe,
-        release=subject,
-        base=merged(own, _LONG_ANSWERS),
-    )
-    session.prepare()
-    try:
-        return session.run(Drain, Drain.controls[0] if control else None)
-    finally:
-        with progress.step("giving the release its own values back"):
-            subject.recover()
-            subject.upgrade(own, wait=how.replace_seconds)
+    with subject.changing():
+        if not subject.status():
+            raise EnvironmentProblem(f"release {release!r} is not deployed; run: ./just deploy")
+        own = subject.values()
+        how = serving(subject, own)
+        session = Session(
+            target,
+            repository=how.repository,
+            digest=how.digest,
+            progress=progress,
+            nodes_allowed=nodes_allowed,
+            observe=observe,
+            release=subject,
+            base=merged(own, _LONG_ANSWERS),
+        )
+        try:
+            session.prepare()
+            return session.run(Drain, Drain.controls[0] if control else None)
+        finally:
+            session.close()
+            with progress.step("giving the release its own values back"):
+                subject.recover()
+                subject.upgrade(own, wait=how.replace_seconds)

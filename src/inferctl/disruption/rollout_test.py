@@ -59,19 +59,23 @@ def rollout_test(
         progress: told of each step.
 
     Raises:
-        EnvironmentProblem: there is no such release.
+        EnvironmentProblem: there is no such release, or another process changes it.
         UsageError: it is not of this chart.
         DeadlineExceeded: the rollout or the load came to no end.
     """
     subject = Release(target, release)
-    Cordons(subject).sweep(progress.say)
-    subject.recover()
-    if not subject.status():
-        raise EnvironmentProblem(f"release {release!r} is not deployed; run: ./just deploy")
+    with subject.changing():
+        Cordons(subject).sweep(progress.say)
+        if not subject.status():
+            raise EnvironmentProblem(f"release {release!r} is not deployed; run: ./just deploy")
+        return _measured(subject, seconds=seconds, streams=streams, control=control, progress=progress)
+
+
+def _measured(subject: Release, *, seconds: float, streams: int, control: bool, progress: Progress) -> Verdict:
     own = subject.values()
     how = serving(subject, own)
     values = merged(own, UNPROTECTED) if control else own
-    api = target.client()
+    api = subject.target.client()
     name = f"{time.strftime('%Y%m%d-%H%M%S')}-rollout-test{'-control' if control else ''}"
     recorder = Recorder(RUNS / name / "timeline.jsonl")
     recorder.record("run", scenario="rollout-test (control)" if control else "rollout-test", text=_SUMMARY, promise="A")

@@ -192,7 +192,10 @@ class Run:
             "drain", node, f"--pod-selector={self.release.selector}", "--ignore-daemonsets",
             "--delete-emptydir-data", f"--timeout={seconds:.0f}s",
         ))  # fmt: skip
-        program = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        # A drain that outlives this process goes on to hold the release's lock, until it evicts nothing any more.
+        program = subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, pass_fds=self.release.lock.files
+        )
         self._programs.append(program)
         return program
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -104,6 +104,7 @@ class Session:
         self.release = release or Release(target, "model", NAMESPACE)
         self._base = base
         self._watch: Watch | None = None
+        self._held = ExitStack()
 
     def refusal(self, scenario: type[Scenario]) -> str:
         """Why a scenario cannot run here; empty if it can."""
@@ -117,25 +118,26 @@ class Session:
         return ""
 
     def prepare(self) -> None:
-        """Make the namespace.
+        """Make the namespace, and hold the release's lock until `close`.
 
         Raises:
             UsageError: there is one of this name that is not ours.
+            EnvironmentProblem: another process changes the release; the message names it.
         """
+        self._held.enter_context(self.release.changing())
         if self._own_namespace:
             self._make_namespace()
         Cordons(self.release).sweep(self._progress.say)
-        self.release.recover()
         LoadPod.sweep(self.release)
         if self._watch is None:
             self._watch = Watch(self.release)
 
     def close(self) -> None:
-        """Remove the session's own namespace and what is in it."""
-        if not self._own_namespace:
-            return
-        with suppress(CommandFailed):
-            self._kubectl("delete", "namespace", NAMESPACE, "--ignore-not-found", "--wait=false")
+        """Remove the session's own namespace and what is in it, and let others change the release."""
+        with self._held:
+            if self._own_namespace:
+                with suppress(CommandFailed):
+                    self._kubectl("delete", "namespace", NAMESPACE, "--ignore-not-found", "--wait=false")
 
     def run(self, kind: type[Scenario], control: Control | None = None) -> Result:
         """Run a scenario, or one of its controls, from arrangement to verdict.

@@ -2,24 +2,30 @@
 
 Helm runs in a session of its own: Ctrl-C reaches it only through here, as the signal after which it writes down
 that the release has failed. Killed outright it would leave the release locked (`pending-upgrade`).
+
+Whoever changes a release holds its lock, and so does every helm that was started meanwhile: a release that is pending
+while its lock is free is worked on by nobody that was started here.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shlex
 import signal
 import subprocess
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from inferctl.errors import CommandFailed
-from inferctl.paths import CHART, tool
+from inferctl.errors import CommandFailed, EnvironmentProblem
+from inferctl.paths import CHART, lock_folder, tool
 from inferctl.process.command import tail
+from inferctl.process.lock import Lock
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from inferctl.cluster.target import Target
 
@@ -38,6 +44,7 @@ class Release:
         target: the cluster.
         name: the release's name.
         namespace: the namespace it is in.
+        lock: held by whoever changes it.
     """
 
     def __init__(self, target: Target, name: str, namespace: str = "default") -> None:
@@ -45,6 +52,24 @@ class Release:
         self.target = target
         self.name = name
         self.namespace = namespace
+        what = f"release {name!r} in namespace {namespace!r} of context {target.context!r}"
+        # A context's name may hold what a file's name may not.
+        file = hashlib.sha256(f"{target.context}\0{namespace}\0{name}".encode()).hexdigest()[:16]
+        self.lock = Lock(lock_folder() / file, what, "let INFERCTL_STATE name a folder that can be")
+        self._what = what
+        self._unfinished = False
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Hold the release's lock during the block, and free the release first if an earlier helm left it pending.
+
+        Raises:
+            EnvironmentProblem: another process changes it; the message names the process.
+            CommandFailed: helm could not free it.
+        """
+        with self.lock.held():
+            self.recover()
+            yield
 
     @property
     def resource(self) -> str:
@@ -85,9 +110,10 @@ class Release:
 
         Raises:
             CommandFailed: the chart refuses the values, the cluster the objects, or the pods were not ready in time.
+            EnvironmentProblem: another process changes it.
         """
         waiting = ["--wait", f"--timeout={wait:.0f}s"] if wait else []
-        self._helm(
+        self._change(
             "upgrade", "--install", self.name, str(CHART), "--create-namespace", "--values=-", *waiting,
             stdin=yaml.safe_dump(dict(values)), seconds=wait or 0,
         )  # fmt: skip
@@ -97,30 +123,87 @@ class Release:
 
         Raises:
             CommandFailed: there is no such revision, or its pods were not ready in time.
+            EnvironmentProblem: another process changes it.
         """
         waiting = ["--wait", f"--timeout={wait:.0f}s"] if wait else []
-        self._helm("rollback", self.name, str(revision), *waiting, seconds=wait or 0)
+        self._change("rollback", self.name, str(revision), *waiting, seconds=wait or 0)
 
     def uninstall(self) -> None:
-        """Remove the release; nothing happens if there is none. Pods may still be ending."""
-        self._helm("uninstall", self.name, "--ignore-not-found")
+        """Remove the release; nothing happens if there is none. Pods may still be ending.
+
+        Raises:
+            CommandFailed: helm could not.
+            EnvironmentProblem: another process changes it.
+        """
+        self._change("uninstall", self.name, "--ignore-not-found")
 
     def recover(self) -> None:
-        """Free a release that an interrupted helm left locked, so that the next upgrade is accepted."""
-        status = self.status()
-        if status == "pending-install":
-            self.uninstall()
-        elif status.startswith("pending"):
-            self.rollback(0)
+        """Free a release that an interrupted helm left pending, so that the next upgrade is accepted.
+
+        It goes back to the last revision that was deployed; a release that never was is removed.
+
+        Raises:
+            EnvironmentProblem: another process changes it, or another program than inferctl left it pending.
+            CommandFailed: helm could not.
+        """
+        with self.lock.held():
+            record = self._record()
+            if record is None or not str(record["status"]).startswith("pending"):
+                return
+            if not (self.lock.cut_short or self._unfinished):
+                raise EnvironmentProblem(
+                    f"{self._what} is {record['status']}, revision {record['revision']}, and no inferctl of this "
+                    f"machine left it so: wait for the helm that works on it; if there is none any more, free it with: "
+                    f"helm --kube-context {self.target.context} --namespace {self.namespace} rollback {self.name}"
+                )
+            self.undo()
+
+    def undo(self) -> None:
+        """Take back a change that came to no end: go back to what was deployed last, or to no release.
+
+        Raises:
+            CommandFailed: helm could not.
+            EnvironmentProblem: another process changes it.
+        """
+        with self.lock.held():
+            if self.status() in {"", "deployed"}:
+                return
+            last = self.last_deployed()
+            if last:
+                self.rollback(last)
+            else:
+                self.uninstall()
+
+    def last_deployed(self) -> int:
+        """The newest revision that is or was deployed; 0 if there is none."""
+        history = self._history()
+        for status in ("deployed", "superseded"):
+            if found := [int(one["revision"]) for one in history if one["status"] == status]:
+                return max(found)
+        return 0
+
+    def _change(self, *arguments: str, stdin: str = "", seconds: float = 0) -> None:
+        with self.lock.held():
+            try:
+                self._helm(*arguments, stdin=stdin, seconds=seconds)
+            except BaseException:
+                self._unfinished = True
+                raise
+            self._unfinished = False
 
     def _record(self) -> dict[str, Any] | None:
+        history = self._history()
+        return history[-1] if history else None
+
+    def _history(self) -> list[dict[str, Any]]:
+        """Helm's records of the revisions that it keeps, the newest last; empty if there is no release."""
         try:
-            listed: list[dict[str, Any]] = json.loads(self._helm("history", self.name, "--max=1", "-o", "json"))
+            listed: list[dict[str, Any]] = json.loads(self._helm("history", self.name, "-o", "json"))
         except CommandFailed as error:
             if _NOT_FOUND in str(error):
-                return None
+                return []
             raise
-        return listed[-1]
+        return listed
 
     def _helm(self, *arguments: str, stdin: str = "", seconds: float = 0) -> str:
         command = [str(tool("helm")), *self.target.helm_options, f"--namespace={self.namespace}", *arguments]
@@ -132,6 +215,7 @@ class Release:
                 stderr=subprocess.PIPE,
                 text=True,
                 start_new_session=True,
+                pass_fds=self.lock.files,
             )
         except FileNotFoundError as error:
             raise CommandFailed(f"{command[0]} is not built; run: ./just tools") from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from inferctl.errors import EnvironmentProblem
+from inferctl.errors import EnvironmentProblem, InferctlError, Interrupted
 from inferctl.images import engine
 from inferctl.paths import ROOT
 from inferctl.release.helm import Release
@@ -37,6 +37,8 @@ def install(
 
     Raises:
         CommandFailed: the image could not be pushed, or the pods were not ready in time.
+        EnvironmentProblem: another process changes the release.
+        Interrupted: the change was interrupted, and what it made could not be taken back.
     """
     digest = engine.publish(target.push, progress, plain_http=target.plain_http)
     _DIGEST.write_text(f"{digest}\n")
@@ -47,10 +49,29 @@ def install(
         "engine": {"env": {"STARTUP_DELAY_SECONDS": startup_delay}},
     }
     subject = Release(target, name)
-    subject.recover()
-    with progress.step(f"helm upgrade --install {name}, until {replicas} pods are ready"):
-        subject.upgrade(values, wait=_READY_SECONDS)
+    with subject.changing():
+        before = subject.last_deployed()
+        try:
+            with progress.step(f"helm upgrade --install {name}, until {replicas} pods are ready"):
+                subject.upgrade(values, wait=_READY_SECONDS)
+        except KeyboardInterrupt:
+            _undo(subject, before, progress)
+            raise
     return subject
+
+
+def _undo(subject: Release, before: int, progress: Progress) -> None:
+    """After Ctrl-C: give the release the revision that it had before, or remove it where it had none."""
+    what = f"rolling release {subject.name!r} back" if before else f"removing release {subject.name!r}, which was new"
+    try:
+        with progress.step(f"interrupted: {what}"):
+            subject.undo()
+    except (KeyboardInterrupt, InferctlError) as error:
+        verb = f"rollback {subject.name} {before}" if before else f"uninstall {subject.name}"
+        raise Interrupted(
+            f"interrupted; release {subject.name!r} is left half changed ({str(error) or 'interrupted again'}); put it "
+            f"right with: helm --kube-context {subject.target.context} --namespace {subject.namespace} {verb}"
+        ) from error
 
 
 def install_unless_foreign(target: Target, name: str, progress: Progress, *, replicas: int) -> None:
@@ -64,8 +85,9 @@ def install_unless_foreign(target: Target, name: str, progress: Progress, *, rep
         CommandFailed: as `install`.
     """
     subject = Release(target, name)
-    subject.recover()
-    if not subject.status():
+    with subject.changing():
+        status = subject.status()
+    if not status:
         if name != DEFAULT_NAME:
             raise EnvironmentProblem(
                 f"release {name!r} is not deployed; deploy it with helm, or the mock engine under this name with: "

@@ -65,7 +65,7 @@ def test_files_are_not_removed_through_a_live_mount(spec: ClusterSpec, monkeypat
 
 def test_second_inferctl_is_told_who_holds_the_lock(spec: ClusterSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cluster that another process is changing is left alone, and that process is named."""
-    monkeypatch.setattr(lock, "_PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr("inferctl.process.lock.PATIENCE_SECONDS", 0.1)
     with lock.locked(spec), pytest.raises(EnvironmentProblem, match=f"process {os.getpid()}"), lock.locked(spec):
         pass
 

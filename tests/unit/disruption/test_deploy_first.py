@@ -18,7 +18,7 @@ _TARGET = Target("kind", Path("/kubeconfig"), "context", "push:1", "pull:1")
 
 
 @pytest.fixture
-def done(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+def done(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[object]:
     """What is done to the cluster that the options name, in order."""
     done: list[object] = []
 
@@ -45,6 +45,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     def install(target: Target, name: str, _: Progress, **options: Any) -> None:  # noqa: ANN401 - written down
         done.append((target, name, options))
 
+    monkeypatch.setenv("INFERCTL_STATE", str(tmp_path))
     monkeypatch.setattr(commands, "choose", choose)
     monkeypatch.setattr(commands, "Cordons", Cordons)
     monkeypatch.setattr(commands, "install_unless_foreign", install)

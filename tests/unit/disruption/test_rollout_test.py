@@ -62,6 +62,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Calls:
 
         def detach(self) -> None: ...
 
+    monkeypatch.setenv("INFERCTL_STATE", str(tmp_path))
     monkeypatch.setattr(Release, "recover", lambda _: None)
     monkeypatch.setattr(Release, "status", lambda _: "deployed")
     monkeypatch.setattr(Release, "values", lambda _: _OWN)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -12,7 +16,7 @@ import pytest
 import yaml
 
 from inferctl.cluster.target import Target
-from inferctl.errors import CommandFailed
+from inferctl.errors import CommandFailed, EnvironmentProblem
 from inferctl.release.helm import Release, merged
 
 if TYPE_CHECKING:
@@ -35,6 +39,7 @@ def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
         program.write_text(_HELM.format(folder=tmp_path, body=body))
         program.chmod(0o755)
         monkeypatch.setattr("inferctl.release.helm.tool", lambda _: program)
+        monkeypatch.setenv("INFERCTL_STATE", str(tmp_path / "state"))
         target = Target("existing", Path("/kubeconfig"), "context", "push:1", "pull:1")
         return Release(target, "mock", "space")
 
@@ -73,13 +78,93 @@ def test_other_errors_are_not_taken_for_absence(release: Callable[[str], Release
         release("echo 'Error: cluster unreachable' >&2; exit 1").status()
 
 
+#: Changes the same release with the helm that is named.
+_UPGRADE = """
+import sys
+from pathlib import Path
+from inferctl.cluster.target import Target
+from inferctl.release import helm
+helm.tool = lambda _: sys.argv[1]
+helm.Release(Target("existing", Path("/kubeconfig"), "context", "push:1", "pull:1"), "mock", "space").upgrade({})
+"""
+_HISTORY = """case "$*" in *history*) echo '[{history}]' ;; esac"""
+
+
+def _history(*statuses: str) -> str:
+    """A script that knows revisions of these statuses, numbered from 1."""
+    revisions = (f'{{"revision": {number}, "status": "{status}"}}' for number, status in enumerate(statuses, 1))
+    return _HISTORY.format(history=", ".join(revisions))
+
+
+def _was_killed(release: Release) -> Release:
+    """Have the last inferctl that changed a release be one that was killed."""
+    release.lock.path.parent.mkdir(parents=True, exist_ok=True)
+    release.lock.path.write_text("1234567")
+    return release
+
+
 @pytest.mark.parametrize(
-    ("status", "expected"), [("pending-upgrade", "rollback mock 0"), ("pending-install", "uninstall mock")]
+    ("statuses", "expected"),
+    [
+        (["superseded", "deployed", "pending-upgrade"], "rollback mock 2"),
+        (["superseded", "deployed", "failed", "failed", "pending-upgrade"], "rollback mock 2"),
+        (["superseded", "superseded", "pending-rollback"], "rollback mock 2"),
+        (["pending-install"], "uninstall mock"),
+        (["failed", "pending-upgrade"], "uninstall mock"),
+    ],
 )
-def test_locked_release_is_freed(release: Callable[[str], Release], tmp_path: Path, status: str, expected: str) -> None:
-    """A release that an interrupted helm left pending is rolled back, or removed when it was never installed."""
-    release(f"""case "$*" in *history*) echo '[{{"revision": 3, "status": "{status}"}}]' ;; esac""").recover()
-    assert expected in _calls(tmp_path)
+def test_release_that_a_killed_inferctl_left_pending_is_freed(
+    release: Callable[[str], Release], tmp_path: Path, statuses: list[str], expected: str
+) -> None:
+    """It goes back to the last revision that was deployed, not just the one before; one that never was is removed."""
+    _was_killed(release(_history(*statuses))).recover()
+    assert expected in _calls(tmp_path).splitlines()[-1]
+
+
+def test_release_that_another_helm_works_on_is_left_alone(release: Callable[[str], Release], tmp_path: Path) -> None:
+    """A release is pending though no inferctl was killed: a person's helm may live, so nothing but the fix is told."""
+    with pytest.raises(EnvironmentProblem, match=r"'mock' in namespace 'space' .* pending-upgrade.* rollback mock"):
+        release(_history("deployed", "pending-upgrade")).recover()
+    assert "rollback" not in _calls(tmp_path)
+
+
+def test_helm_of_a_killed_inferctl_keeps_others_out(
+    release: Callable[[str], Release], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the helm lives that a killed inferctl started, a second caller is refused and told which process it is."""
+    monkeypatch.setattr("inferctl.process.lock.PATIENCE_SECONDS", 0.1)
+    subject = release(f"touch {tmp_path}/up; exec sleep 60")
+    program = subprocess.Popen([sys.executable, "-c", _UPGRADE, str(tmp_path / "helm")])
+    try:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "up").exists():
+            assert time.monotonic() < deadline
+            assert program.poll() is None
+            time.sleep(0.01)
+        program.kill()
+        program.wait()
+        with pytest.raises(
+            EnvironmentProblem, match=r"'mock' .* is being changed by process \d+ \(sleep 60\)"
+        ) as refused:
+            subject.recover()
+    finally:
+        program.kill()
+        program.wait()
+        helm = int(re.findall(r"process (\d+)", str(refused.value))[0])
+        os.kill(helm, signal.SIGKILL)
+    assert "rollback" not in _calls(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "expected"),
+    [(["failed"], "uninstall mock"), (["deployed", "failed"], "rollback mock 1"), (["deployed"], "history mock")],
+)
+def test_change_that_came_to_no_end_is_undone(
+    release: Callable[[str], Release], tmp_path: Path, statuses: list[str], expected: str
+) -> None:
+    """A new release is removed, one that was deployed has that revision again, and a change that ended well stays."""
+    release(_history(*statuses)).undo()
+    assert expected in _calls(tmp_path).splitlines()[-1]
 
 
 def test_deployed_release_is_left_alone(release: Callable[[str], Release], tmp_path: Path) -> None:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from inferctl.checks.programs import environment
 from inferctl.cluster.target import Target
 from inferctl.console import Progress
-from inferctl.errors import EnvironmentProblem, UsageError
+from inferctl.errors import CommandFailed, EnvironmentProblem, Interrupted, UsageError
 from inferctl.images import engine
 from inferctl.paths import ROOT
 from inferctl.release import mock
 from inferctl.release.helm import Release
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _TARGET = Target("existing", Path("/kubeconfig"), "context", "push:1", "pull:1")
 _MOCK: dict[str, Any] = {"image": {"repository": "pull:1/mock-engine", "digest": "sha256:0"}}
@@ -31,7 +34,9 @@ def _installed(
     monkeypatch.setattr(Release, "recover", lambda _: None)
     monkeypatch.setattr(Release, "status", lambda _: "" if values is None else "deployed")
     monkeypatch.setattr(Release, "values", lambda _: values)
+    monkeypatch.setattr(Release, "last_deployed", lambda _: 0 if values is None else 1)
     monkeypatch.setattr(Release, "upgrade", lambda _, new, **__: given.append(new))
+    monkeypatch.setenv("INFERCTL_STATE", str(tmp_path))
     monkeypatch.setattr(engine, "publish", lambda *_, **__: "sha256:1")
     monkeypatch.setattr(mock, "_DIGEST", tmp_path / "digest")
     mock.install_unless_foreign(_TARGET, name, Progress(), replicas=2)
@@ -47,6 +52,55 @@ def test_mock_is_installed_where_nothing_else_is(
     assert given["image"] == {"repository": "pull:1/mock-engine", "digest": "sha256:1"}
     assert given["replicaCount"] == 2
     assert given["resources"] == {"requests": {"cpu": "100m"}}
+
+
+@pytest.mark.parametrize("before", [0, 3])
+def test_interrupted_change_is_undone_and_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], before: int
+) -> None:
+    """Ctrl-C takes back what the call made: a new release goes, another has the revision that it had."""
+    done: list[str] = []
+    _interrupted(monkeypatch, tmp_path, before, lambda _: done.append("undone"))
+    with pytest.raises(KeyboardInterrupt):
+        mock.install(_TARGET, "mock", Progress(), replicas=1)
+    assert done == ["undone"]
+    said = capsys.readouterr().err
+    assert ("rolling release 'mock' back" if before else "removing release 'mock', which was new") in said
+
+
+@pytest.mark.parametrize(
+    ("before", "error", "fix"),
+    [(0, KeyboardInterrupt(), "uninstall mock"), (3, CommandFailed("no answer"), "rollback mock 3")],
+)
+def test_what_an_interrupted_change_leaves_is_told_with_the_fix(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, before: int, error: BaseException, fix: str
+) -> None:
+    """When the clean-up fails or is interrupted too, the message names the release and the command for the rest."""
+
+    def undo(_: Release) -> None:
+        raise error
+
+    _interrupted(monkeypatch, tmp_path, before, undo)
+    with pytest.raises(Interrupted, match=rf"'mock' is left half changed .* --namespace default {fix}$") as told:
+        mock.install(_TARGET, "mock", Progress(), replicas=1)
+    assert told.value.exit_code == 130
+
+
+def _interrupted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, before: int, undo: Callable[[Release], object]
+) -> None:
+    """Have Ctrl-C come while helm works on a release of which this revision was deployed before."""
+
+    def upgrade(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setenv("INFERCTL_STATE", str(tmp_path))
+    monkeypatch.setattr(Release, "recover", lambda _: None)
+    monkeypatch.setattr(Release, "last_deployed", lambda _: before)
+    monkeypatch.setattr(Release, "upgrade", upgrade)
+    monkeypatch.setattr(Release, "undo", undo)
+    monkeypatch.setattr(engine, "publish", lambda *_, **__: "sha256:1")
+    monkeypatch.setattr(mock, "_DIGEST", tmp_path / "digest")
 
 
 def test_mistyped_release_is_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
