@@ -219,6 +219,26 @@ def test_admin_call(start: Callable[..., Engine]) -> None:
     assert engine.ask("PUT", "/mock/faults", b"")[1] == b"\n"
 
 
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"\xff", "byte 0xff at 0); write a plan such as rst=5@0.1,crlf"),
+        (b"rst=5,\xc3", "byte 0xc3 at 6)"),
+        (b"hang=inf", "fault 'hang=inf' is out of range; write an argument from 0 to 1000000"),
+        (b"refuse=1e300", "out of range"),
+        (b"memory=nan", "out of range"),
+        (b"\0", "does not exist; write one of refuse"),
+        (b"rst=1@@", "has no number; write e.g. rst=2@0.5"),
+    ],
+)
+def test_plan_that_cannot_be_read_changes_nothing(breakable: Engine, body: bytes, said: str) -> None:
+    """Whatever bytes the admin call is given, it answers 400 and says what to write, and the plan stays."""
+    head, answer = breakable.ask("PUT", "/mock/faults", body)
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert said in json.loads(answer)["error"]["message"]
+    assert breakable.ask("GET", "/mock/faults")[1] == b"\n"
+
+
 def test_refuse(start: Callable[..., Engine]) -> None:
     """`refuse` closes the listener for as long as it says and then opens it again."""
     engine = start(FAULT_CONTROL="1").serving()

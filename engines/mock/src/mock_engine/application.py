@@ -106,7 +106,7 @@ def _fault_route(engine: Engine) -> Route:
     async def control(request: Request) -> Response:
         if request.method == "PUT":
             try:
-                engine.faults.plan = faults.parse((await request.body()).decode())
+                engine.faults.plan = faults.read(await request.body())
             except faults.FaultError as error:
                 raise bad_request(str(error), None) from error
             if refuse := engine.faults.plan.get("refuse"):

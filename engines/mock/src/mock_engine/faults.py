@@ -32,6 +32,9 @@ STREAMS_ONLY = frozenset({"cut", "error", "stall", "crlf", "comments", "bytes"})
 # What strikes the engine, not one request.
 ENGINE_ONLY = frozenset({"refuse", "health", "exit"})
 _ERROR_STATUSES = {float(status) for status in HTTPStatus if status >= HTTPStatus.BAD_REQUEST}
+_EXAMPLE = "rst=5@0.1,crlf"
+# Eleven days, or a tebibyte: beyond it, an argument is a mistake, and timers and sizes overflow.
+_LARGEST = 1e6
 HEADER = b"x-mock-fault"
 
 
@@ -55,6 +58,22 @@ class Fault:
 Plan = Mapping[str, Fault]
 
 
+def read(body: bytes) -> dict[str, Fault]:
+    """Reads a plan from the body of a request.
+
+    Raises:
+        FaultError: it is no UTF-8, or `parse` refuses it.
+    """
+    try:
+        text = body.decode()
+    except UnicodeDecodeError as error:
+        raise FaultError(
+            f"the body is no UTF-8 text (byte 0x{body[error.start]:02x} at {error.start}); "
+            f"write a plan such as {_EXAMPLE}, or nothing for no faults"
+        ) from None
+    return parse(text)
+
+
 def parse(text: str) -> dict[str, Fault]:
     """Reads a plan; empty text is a plan without faults.
 
@@ -71,8 +90,10 @@ def parse(text: str) -> dict[str, Fault]:
             fault = Fault(kind, float(argument) if equals else KINDS[kind][1], float(rate) if at else 1.0)
         except ValueError:
             raise FaultError(f"fault {item!r} has no number; write e.g. {kind}=2@0.5") from None
-        if not (fault.argument >= 0 and 0 <= fault.rate <= 1):
-            raise FaultError(f"fault {item!r} is out of range; write an argument >= 0 and a rate from 0 to 1")
+        if not (0 <= fault.argument <= _LARGEST and 0 <= fault.rate <= 1):
+            raise FaultError(
+                f"fault {item!r} is out of range; write an argument from 0 to {_LARGEST:.0f} and a rate from 0 to 1"
+            )
         if kind == "status" and fault.argument not in _ERROR_STATUSES:
             raise FaultError(f"fault {item!r} is no error's status; write e.g. status=503")
         plan[kind] = fault
