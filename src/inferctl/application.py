@@ -1,4 +1,4 @@
-"""The command line: every command of inferctl, and how errors reach a person.
+"""Every command of inferctl, and how errors reach a person.
 
 Exit codes: 0 done, or proven; 1 loss; 2 not measured, or something must be put right first; 130 interrupted.
 """
@@ -6,7 +6,6 @@ Exit codes: 0 done, or proven; 1 loss; 2 not measured, or something must be put 
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections import UserDict
 from importlib import import_module
@@ -17,7 +16,8 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command, get_group
 
-from inferctl.errors import InferctlError, UsageError
+from inferctl import interrupt
+from inferctl.errors import INTERRUPTED, InferctlError, UsageError
 
 #: Where each command is, below this package. It is imported when it is asked for: together they bring the cluster's
 #: client, cryptography and more, which take longer to load than most commands take to run.
@@ -76,26 +76,30 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-_INTERRUPTED = 130
 _DEBUG = "INFERCTL_DEBUG"
 
 
 @app.callback()
 def inferctl() -> None:
     """Deploys an LLM inference service and proves that its rollouts lose no streamed answer."""
+    # By now the command's modules are imported; from here on there may be something to clean up.
+    interrupt.raise_from_now()
 
 
-def main() -> NoReturn:
-    """Run the command line; print what a user can put right without a traceback."""
-    # A polite kill cleans up just as Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+def run() -> NoReturn:
+    """Run the command that the process was started with; print what a user can put right without a traceback."""
     try:
         _refuse_empty_name(sys.argv[1:])
         app()
     except InferctlError as error:
         _fail("\n".join([str(error), *getattr(error, "__notes__", [])]), error.exit_code)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        _fail(f"{where}{error.strerror or error}", InferctlError.exit_code)
+    except KeyboardInterrupt:
+        _fail("interrupted", INTERRUPTED)
     except SystemExit as done:
-        if done.code == _INTERRUPTED:
+        if done.code == INTERRUPTED:
             print("interrupted; what was half done has been undone", file=sys.stderr)
         raise
     except Exception as error:
@@ -127,5 +131,5 @@ def _said_of_the_cluster(error: Exception) -> str | None:
 def _fail(message: str, code: int) -> NoReturn:
     if os.environ.get(_DEBUG):
         raise  # noqa: PLE0704 - called while an exception is handled
-    print(message if code == _INTERRUPTED else f"error: {message}", file=sys.stderr)
+    print(message if code == INTERRUPTED else f"error: {message}", file=sys.stderr)
     sys.exit(code)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+#: The exit code of a command that was interrupted, as shells have it for SIGINT.
+INTERRUPTED = 130
+
 
 class InferctlError(Exception):
     """Something outside the program is not as it must be; printed without a traceback, exit code 2."""
@@ -32,4 +35,4 @@ class DeadlineExceeded(InferctlError):
 class Interrupted(InferctlError):
     """Ctrl-C, and not everything that was half done could be undone; the message says what is left."""
 
-    exit_code = 130
+    exit_code = INTERRUPTED

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from inferctl.application import app
 from inferctl.checks.programs import environment
-from inferctl.cli import app
 from inferctl.paths import ROOT
 from inferctl.process.command import run
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from inferctl import reference
+from inferctl.paths import ROOT
 
 _INFERCTL = Path(sys.executable).parent / "inferctl"
 _PAGES = reference.page().partition("## inferctl\n")[2].split("\n### ")[1:]
@@ -71,9 +74,30 @@ def test_what_runs_at_each_commit_and_keystroke_starts_without_the_clusters_clie
     """The hook's command and completion load no client, cryptography or templates, which take longer than they do."""
     heavy = {"lightkube", "httpx2", "cryptography", "jinja2", "pydantic"}
     look = (
-        "import sys; from inferctl.cli import app; from typer.main import get_command; "
+        "import sys; from inferctl.application import app; from typer.main import get_command; "
         "get_command(app).commands['hooks']; print(*sys.modules)"
     )
     loaded = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True).stdout.split()
     assert "inferctl.checks.hook_commands" in loaded
     assert heavy & set(loaded) == set()
+
+
+@pytest.mark.parametrize("command", [[str(_INFERCTL)], [sys.executable, "-m", "inferctl"]], ids=["script", "module"])
+@pytest.mark.parametrize(
+    ("sent", "slow"), [(signal.SIGINT, "typer"), (signal.SIGINT, "rich"), (signal.SIGTERM, "rich")]
+)
+def test_interrupt_during_imports_is_quiet(tmp_path: Path, command: list[str], sent: signal.Signals, slow: str) -> None:
+    """Ctrl-C in the first moment ends with the exit code of an interrupt and one word, not with a traceback."""
+    # In the place of a library of all commands, or of one: a module whose import takes for ever.
+    code = f"import pathlib, time\npathlib.Path({str(tmp_path / 'begun')!r}).touch()\ntime.sleep(60)\n"
+    (tmp_path / f"{slow}.py").write_text(code)
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT / 'src'}"}
+    with subprocess.Popen(
+        [*command, "cluster", "status"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        deadline = time.monotonic() + 30
+        while not (tmp_path / "begun").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(sent)
+        assert process.communicate(timeout=30) == ("", "interrupted\n")
+    assert process.returncode == 130

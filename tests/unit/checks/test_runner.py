@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
-from inferctl import cli
+from inferctl import application
 from inferctl.checks import commands, files, runner
 from inferctl.checks.catalog import CHECKS, Check, named
 from inferctl.checks.runner import Result, State, run_all
@@ -120,13 +120,13 @@ def test_report_has_each_check_its_time_and_the_output_of_failures(
     checks = (bad, Check("count", count.command, closing_line=True))
     monkeypatch.setattr(commands, "named", lambda _names: checks)
     monkeypatch.setattr(commands, "ensure", lambda _purposes, _progress: None)
-    done = CliRunner().invoke(cli.app, ["check"])
+    done = CliRunner().invoke(application.app, ["check"])
     assert done.exit_code == 1
     assert "--- bad ---\nreason\n" in done.stdout
     assert "\n3 passed\n" in done.stdout
     assert "noise" not in done.stdout
     assert done.stdout.rstrip().endswith("1 failed")
-    rows = json.loads(CliRunner().invoke(cli.app, ["check", "--json"]).stdout)
+    rows = json.loads(CliRunner().invoke(application.app, ["check", "--json"]).stdout)
     assert [(row["name"], row["state"]) for row in rows] == [("bad", "failed"), ("count", "ok")]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from inferctl import cli
+from inferctl import application
 from inferctl.disruption import commands
 from inferctl.disruption.catalog import QUICK, SCENARIOS
 from inferctl.disruption.verdict import Outcome, Verdict
@@ -25,7 +25,7 @@ def _result(outcome: Outcome, **lost: int) -> Any:  # noqa: ANN401 - stands in f
 
 def test_scenarios_as_json_are_those_that_are_listed() -> None:
     """Each has its class, its controls, and whether CI runs it."""
-    rows = json.loads(CliRunner().invoke(cli.app, ["test", "--list", "--json"]).stdout)
+    rows = json.loads(CliRunner().invoke(application.app, ["test", "--list", "--json"]).stdout)
     assert [row["name"] for row in rows] == [scenario.name for scenario in SCENARIOS]
     assert {row["name"] for row in rows if row["quick"]} == set(QUICK)
     drain = next(row for row in rows if row["name"] == "drain")

@@ -16,9 +16,9 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from inferctl import reference
+from inferctl.application import app
 from inferctl.checks.files import of_checkout
 from inferctl.checks.programs import environment
-from inferctl.cli import app
 from inferctl.paths import ROOT
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
-from inferctl import cli
+from inferctl import application
 from inferctl.cluster import preflight
 from inferctl.cluster.preflight import Problem
 from inferctl.doctor import examination
@@ -31,7 +31,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def ask(*options: str) -> Result:
     """Run the command."""
-    return CliRunner().invoke(cli.app, ["doctor", *options])
+    return CliRunner().invoke(application.app, ["doctor", *options])
 
 
 def test_machine_with_everything_is_ready() -> None:
