@@ -24,6 +24,7 @@ from inferctl.images import engine
 from inferctl.release.helm import Release
 from inferctl.release.mock import install_unless_foreign
 from inferctl.report import html, live
+from inferctl.report.timeline import read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -156,9 +157,25 @@ def draw_report(
 
     Example: inferctl report runs/20260101-120000-drain/timeline.jsonl drain.html
     """
-    if page.exists():
-        raise UsageError(f"{page} exists; name a file that does not, nothing is overwritten")
-    html.write(timeline, page)
+    first = next(read(timeline), {"kind": "nothing"})["kind"]
+    if first != "run":
+        raise UsageError(
+            f"timeline {timeline} begins with {first!r}, not with a record of kind 'run'; "
+            "name a timeline.jsonl that inferctl test wrote"
+        )
+    try:
+        page.touch(exist_ok=False)
+    except FileExistsError as error:
+        raise UsageError(f"{page} exists; name a file that does not, nothing is overwritten") from error
+    except OSError as error:
+        raise UsageError(
+            f"page {page}: {error.strerror}; name a file in a folder that exists and can be written"
+        ) from error
+    try:
+        html.write(timeline, page)
+    except BaseException:
+        page.unlink()
+        raise
     print(page)
 
 

@@ -130,9 +130,15 @@ def _holders(path: Path) -> dict[int, str]:
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if any(_holds(process, entry, wanted) for entry in (process / "fd").iterdir()):
-                words = (process / "cmdline").read_bytes().decode(errors="replace").replace("\0", " ").split()
-                found[int(process.name)] = " ".join(words)[:_SHOWN_CHARACTERS]
+                found[int(process.name)] = _shown((process / "cmdline").read_bytes().decode(errors="replace"))
     return found
+
+
+def _shown(command_line: str) -> str:
+    """A command line without its options, which are long and say little."""
+    program, *words = command_line.replace("\0", " ").split() or ["?"]
+    kept = [Path(program).name, *(word for word in words if not word.startswith("-"))]
+    return " ".join(kept)[:_SHOWN_CHARACTERS]
 
 
 def _holds(process: Path, entry: Path, wanted: str) -> bool:

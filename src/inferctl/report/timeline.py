@@ -11,12 +11,15 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from inferctl.errors import UsageError
+from inferctl.report.records import LONGEST_RUN, complaint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 Record = dict[str, Any]
+#: Longer than any line that is written, in bytes: a file without line ends is not read into memory whole.
+_LONGEST_LINE = 2**20
 
 
 class Timeline:
@@ -45,22 +48,44 @@ def entry(kind: str, at: float | None = None, **fields: object) -> Record:
 def read(path: Path) -> Iterator[Record]:
     """Read the records of a timeline in the order in which they were written.
 
+    A last line that was cut short, as a run that was killed leaves it, is passed over.
+
     Raises:
-        UsageError: the file is not there, or a line is no record.
+        UsageError: the file cannot be read, or a line is no record; the message names both.
     """
+    first: float | None = None
     try:
-        with path.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, 1):
-                try:
-                    record = json.loads(line)
-                    float(record["t"]), str(record["kind"])
-                except (ValueError, TypeError, KeyError) as error:
+        with path.open("rb") as file:
+            for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1):
+                record, why = _parsed(line)
+                if why and not line.endswith(b"\n") and len(line) < _LONGEST_LINE:
+                    return
+                if not why:
+                    first = record["t"] if first is None else first
+                    why = "" if abs(record["t"] - first) < LONGEST_RUN else "its time t is days away from the first one"
+                if why:
+                    shown = line[:60].decode(errors="replace")
                     raise UsageError(
-                        f"{path}, line {number}: not a record of a timeline: {line[:60]!r}; "
-                        "name a timeline.jsonl that inferctl test wrote"
-                    ) from error
+                        f"{path}, line {number}: not a record of a timeline: {why}: {shown!r}; "
+                        "take the line out, or name a timeline.jsonl that inferctl test wrote"
+                    )
                 yield record
     except OSError as error:
         raise UsageError(
             f"timeline {path}: {error.strerror}; name a timeline.jsonl that inferctl test wrote"
         ) from error
+
+
+def _parsed(line: bytes) -> tuple[Record, str]:
+    """A line's record, or why it is none."""
+    try:
+        text = line.decode()
+        record = json.loads(text)
+        # Half of a pair of code units can be written as JSON, but in no file.
+        if "\\u" in text:
+            json.dumps(record, ensure_ascii=False).encode()
+    except UnicodeError:
+        return {}, "it is no UTF-8 text"
+    except (ValueError, RecursionError):
+        return {}, "it is no JSON"
+    return record, complaint(record)

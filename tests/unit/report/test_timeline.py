@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,8 +12,6 @@ from inferctl.errors import DeadlineExceeded, UsageError
 from inferctl.report.timeline import Timeline, entry, read
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from inferctl.report.recorder import Recorder
     from inferctl.report.state import State
 
@@ -27,13 +26,57 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert list(read(timeline.path)) == records
 
 
-@pytest.mark.parametrize("line", ["{", "[]", '{"kind": "x"}', '{"t": "soon", "kind": "x"}'])
-def test_bad_line_is_named(tmp_path: Path, line: str) -> None:
-    """A line that is no record is refused with its number."""
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b"{", "it is no JSON"),
+        (b"[" * 100_000, "it is no JSON"),
+        (b"[]", "it is no JSON object"),
+        (b"\xff\xfe", "it is no UTF-8 text"),
+        (rb'{"t": 1, "kind": "action", "text": "\ud800"}', "it is no UTF-8 text"),
+        (b'{"kind": "x"}', "it has no time t"),
+        (b'{"t": "soon", "kind": "x"}', "it has no time t"),
+        (b'{"t": NaN, "kind": "x"}', "it has no time t"),
+        (b'{"t": 1e999, "kind": "x"}', "it has no time t"),
+        (b'{"t": true, "kind": "x"}', "it has no time t"),
+        (b'{"t": 1e9, "kind": "x"}', "its time t is days away from the first one"),
+        (b'{"t": 1}', "it has no kind"),
+        (b'{"t": 1, "kind": "end", "client": "a", "id": 1}', "outcome of a record of kind 'end' must be a text"),
+        (b'{"t": 1, "kind": "slice", "ready": "a"}', "ready of a record of kind 'slice' must be a list of texts"),
+        (b'{"t": 1, "kind": "disrupt", "text": "", "pods": 1}', "pods of a record of kind 'disrupt' must be a list"),
+    ],
+)
+def test_bad_line_is_named(tmp_path: Path, line: bytes, why: str) -> None:
+    """A line that is no record is refused with its number, the reason and the fix."""
     path = tmp_path / "timeline.jsonl"
-    path.write_text('{"t": 1, "kind": "x"}\n' + line + "\n")
-    with pytest.raises(UsageError, match="line 2: not a record"):
+    path.write_bytes(b'{"t": 1, "kind": "x"}\n' + line + b"\n")
+    with pytest.raises(
+        UsageError, match=f"timeline.jsonl, line 2: not a record of a timeline: {why}.*take the line out"
+    ):
         list(read(path))
+
+
+def test_line_that_a_killed_run_left_half_written_is_passed_over(tmp_path: Path) -> None:
+    """What was written whole before it is read, wherever the last line breaks off."""
+    path = tmp_path / "timeline.jsonl"
+    whole, last = b'{"t": 1, "kind": "x"}\n', '{"t": 2, "kind": "action", "text": "ä"}'.encode()
+    for length in range(len(last)):
+        path.write_bytes(whole + last[:length])
+        assert [record["t"] for record in read(path)] == [1]
+    path.write_bytes(whole + last)
+    assert [record["t"] for record in read(path)] == [1, 2]
+
+
+def test_file_without_line_ends_is_refused() -> None:
+    """A file that is all one line is not read into memory whole."""
+    with pytest.raises(UsageError, match="/dev/zero, line 1: not a record"):
+        list(read(Path("/dev/zero")))
+
+
+def test_folder_is_named(tmp_path: Path) -> None:
+    """A folder in the place of a file is told with what to give instead."""
+    with pytest.raises(UsageError, match="Is a directory; name a timeline"):
+        list(read(tmp_path))
 
 
 def test_missing_file_is_named(tmp_path: Path) -> None:
