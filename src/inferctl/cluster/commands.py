@@ -70,19 +70,33 @@ def status(
 
 
 def _show(state: dict[str, object]) -> None:
-    console = Console(highlight=False)
-    console.print(f"cluster {state['name']} ({state['backend']}): {'up' if state['up'] else 'not up'}")
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"cluster {state['name']} ({state['backend']}): {'up' if state['up'] else 'not up'}", markup=False)
+    if state["up"] or state.get("problem"):
+        console.print(f"context: {state['context']} of {state['kubeconfig']}", markup=False)
+        console.print(f"registry: {state['registry'] or 'none; name one with INFERCTL_REGISTRY'}", markup=False)
+    for what in ("problem", "kubernetes"):
+        if state.get(what):
+            console.print(f"{what}: {state[what]}", markup=False)
     nodes = state.get("nodes")
     if isinstance(nodes, list) and nodes:
         table = Table("node", "component", "state", "restarts")
         for node in nodes:
-            if not node.get("running"):
-                table.add_row(node["name"], "init", "down", "")
-            for name, component in node.get("components", {}).items():
+            components = node.get("components", {})
+            if not (node.get("running") and components):
+                table.add_row(node["name"], *_whole(node), "")
+            for name, component in components.items():
                 table.add_row(node["name"], name, component["state"], str(component["restarts"]))
         console.print(table)
     if state["up"]:
-        console.print(f"kubectl --context {state['context']} get nodes")
+        console.print(f"kubectl --context {state['context']} get nodes", markup=False)
+
+
+def _whole(node: dict[str, str]) -> tuple[str, str]:
+    """What is shown of a node of whose parts nothing is known."""
+    if node.get("version"):
+        return f"kubelet {node['version']}", "ready" if node["running"] else "not ready"
+    return "init", "running" if node["running"] else "down"
 
 
 @app.command()

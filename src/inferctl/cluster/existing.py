@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
+from inferctl.cluster import kubeconfig
 from inferctl.cluster.target import Target
 from inferctl.errors import CommandFailed, EnvironmentProblem, UsageError
 from inferctl.paths import tool
@@ -56,7 +57,7 @@ class ExistingBackend:
         target = self.target()
         ensure({Purpose.RELEASE}, progress)
         with progress.step(f"asking the cluster of context {self.context!r}"):
-            problem = self._unreachable()
+            _, problem = self._version()
         if problem:
             raise EnvironmentProblem(
                 f"the cluster of context {self.context!r} cannot be used: {problem}\n"
@@ -91,30 +92,53 @@ class ExistingBackend:
 
     def describe(self) -> dict[str, object]:
         """Whether a release can be put there, and why not."""
-        problem = self._unreachable()
+        version, problem = self._version()
         return {
             "backend": self.name,
             "name": self.context,
             "up": not problem,
             "problem": problem,
+            "kubernetes": version,
             "registry": os.environ.get(_REGISTRY, ""),
             "kubeconfig": str(self.kubeconfig),
             "context": self.context,
-            "nodes": [],
+            "nodes": [] if problem else self._nodes(),
         }
 
-    def _unreachable(self) -> str:
-        """Why no release can be put there; empty if one can."""
-        options = [f"--kubeconfig={self.kubeconfig}", f"--context={self.context}", "--request-timeout=10s"]
+    def _version(self) -> tuple[str, str]:
+        """The version of the cluster, and why no release can be put there; empty what does not apply."""
         try:
             # Every account may ask for the version; a team's often may not look at nodes.
-            answer = json.loads(run([tool("kubectl"), *options, "get", "--raw", "/version"], deadline=60))
-        except (CommandFailed, ValueError) as error:
-            return str(error).splitlines()[-1]
-        minor = int(re.sub(r"\D.*", "", answer["minor"]))
-        if (int(answer["major"]), minor) >= _OLDEST:
-            return ""
-        return f"it is Kubernetes {answer['gitVersion']}, and the chart needs {'.'.join(map(str, _OLDEST))} or later"
+            answer = json.loads(self._kubectl("get", "--raw", "/version"))
+            version, minor = str(answer["gitVersion"]), int(re.sub(r"\D.*", "", answer["minor"]))
+            new_enough = (int(answer["major"]), minor) >= _OLDEST
+        except CommandFailed as error:
+            return "", str(error).splitlines()[-1]
+        except (ValueError, LookupError, TypeError) as error:
+            return "", f"what answers is no Kubernetes ({error})"
+        if new_enough:
+            return version, ""
+        return version, f"it is Kubernetes {version}, and the chart needs {'.'.join(map(str, _OLDEST))} or later"
+
+    def _nodes(self) -> list[dict[str, object]]:
+        """The nodes, as far as this account may look at them."""
+        try:
+            listed = json.loads(self._kubectl("get", "nodes", "-o", "json"))["items"]
+        except (CommandFailed, ValueError, LookupError):
+            return []
+        return [
+            {
+                "name": node["metadata"]["name"],
+                "running": any(c["type"] == "Ready" and c["status"] == "True" for c in node["status"]["conditions"]),
+                "components": {},
+                "version": node["status"]["nodeInfo"]["kubeletVersion"],
+            }
+            for node in listed
+        ]
+
+    def _kubectl(self, *words: str) -> str:
+        options = [f"--kubeconfig={self.kubeconfig}", f"--context={self.context}", "--request-timeout=10s"]
+        return run([tool("kubectl"), *options, *words], deadline=60)
 
 
 def _kubeconfig() -> Path:
@@ -131,11 +155,10 @@ def _kubeconfig() -> Path:
 
 
 def _contexts(path: Path) -> list[str]:
-    try:
-        content = yaml.safe_load(path.read_text()) or {}
-        return sorted(entry["name"] for entry in content.get("contexts") or ())
-    except (yaml.YAMLError, UnicodeDecodeError, AttributeError, KeyError, TypeError) as error:
-        raise EnvironmentProblem(f"{path} is no kubeconfig ({type(error).__name__}); set KUBECONFIG") from error
+    if problem := kubeconfig.unreadable(path):
+        raise EnvironmentProblem(f"{problem}; set KUBECONFIG to the kubeconfig of the cluster")
+    content = yaml.safe_load(path.read_text()) or {}
+    return sorted(str(entry["name"]) for entry in content.get("contexts") or ())
 
 
 def _registry_address(variable: str) -> str:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import yaml
 from lightkube import Client, KubeConfig
+from lightkube.core.exceptions import ConfigError
+
+from inferctl.errors import EnvironmentProblem
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,9 +36,21 @@ class Target:
     plain_http: bool = True
 
     def client(self, namespace: str = "default") -> Client:
-        """A client of the cluster's API."""
-        config = KubeConfig.from_file(self.kubeconfig).get(context_name=self.context)
-        return Client(config, namespace=namespace, field_manager="inferctl")
+        """A client of the cluster's API.
+
+        Raises:
+            EnvironmentProblem: the kubeconfig does not say how to reach it.
+        """
+        try:
+            config = KubeConfig.from_file(self.kubeconfig).get(context_name=self.context)
+            return Client(config, namespace=namespace, field_manager="inferctl")
+        # What a file may hold in the place of what is looked for, down to a certificate that is none.
+        except (ConfigError, yaml.YAMLError, OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+            said = str(error).splitlines() or ["it holds no kubeconfig"]
+            raise EnvironmentProblem(
+                f"context {self.context!r} of the kubeconfig {self.kubeconfig} cannot be used ({said[0]}); "
+                f"see what this says: kubectl --kubeconfig {self.kubeconfig} --context {self.context} version"
+            ) from error
 
     @property
     def kubectl_options(self) -> tuple[str, ...]:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+import json
+import re
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import typer
 import yaml
 from rich.console import Console
 
 from inferctl.cluster.backend import choose
+from inferctl.cluster.commands import status
 from inferctl.cluster.existing import ExistingBackend
+from inferctl.cluster.target import Target
 from inferctl.console import Progress
 from inferctl.errors import EnvironmentProblem, UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.unit.cluster.conftest import Machine
 
 _VERSION = '{"major": "1", "minor": "33+", "gitVersion": "v1.33.2-gke.1"}'
@@ -135,12 +142,109 @@ def test_cluster_that_cannot_be_used_is_named_with_the_reason(  # noqa: PLR0917 
     assert why in str(state["problem"])
 
 
-@pytest.mark.parametrize("content", ["- a\n", "{{", "contexts: [1]\n"])
-def test_file_that_is_no_kubeconfig_is_named(machine: Machine, content: str) -> None:
-    """A wrong file is the user's to mend: its path is in the message, not a traceback."""
-    (machine.home / "kubeconfig").write_text(content)
-    with pytest.raises(EnvironmentProblem, match="kubeconfig is no kubeconfig"):
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"- a\n", "holds no kubeconfig"),
+        (b"contexts: [1]\n", "holds no kubeconfig"),
+        (b"contexts: {a: b}\n", "holds no kubeconfig"),
+        (b"a: b\n{{\n", r"cannot be read \(line \d+: "),
+        (b"\xff", "cannot be read"),
+    ],
+)
+def test_file_that_is_no_kubeconfig_is_named(machine: Machine, content: bytes, why: str) -> None:
+    """A wrong file is the user's to mend: its path, the reason and the variable are in the message."""
+    (machine.home / "kubeconfig").write_bytes(content)
+    with pytest.raises(EnvironmentProblem, match=f"{machine.home}/kubeconfig {why}.*; set KUBECONFIG"):
         ExistingBackend("staging")
+
+
+_KUBECONFIG: dict[str, Any] = {
+    "contexts": [{"name": "staging", "context": {"cluster": "c", "user": "u"}}],
+    "clusters": [{"name": "c", "cluster": {"server": "https://192.0.2.1"}}],
+    "users": [{"name": "u", "user": {}}],
+}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"contexts": []},
+        {"clusters": []},
+        {"users": None},
+        {"clusters": [{"name": "c", "cluster": {"server": "https://192.0.2.1", "certificate-authority": "/gone"}}]},
+        {"clusters": [{"name": "c", "cluster": {"server": "https://x", "certificate-authority-data": "bm9uZQ=="}}]},
+        {"users": [{"name": "u", "user": {"client-certificate-data": "!", "client-key-data": "!"}}]},
+    ],
+)
+def test_kubeconfig_that_leads_nowhere_is_told(tmp_path: Path, damage: dict[str, Any]) -> None:
+    """When no client can be made, the message has file, context and the command that says more."""
+    file = tmp_path / "kubeconfig"
+    file.write_text(yaml.safe_dump({**_KUBECONFIG, **damage}))
+    target = Target("existing", file, "staging", "push:1", "pull:1")
+    wanted = rf"context 'staging' of the kubeconfig {file} cannot be used \(.+\); .*kubectl --kubeconfig {file} "
+    with pytest.raises(EnvironmentProblem, match=wanted):
+        target.client()
+
+
+def test_status_says_what_was_asked_and_what_answered(user: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+    """A person sees context, file, registry, version and nodes, and whether each node is ready."""
+    nodes = [
+        {
+            "metadata": {"name": name},
+            "status": {"conditions": [{"type": "Ready", "status": ready}], "nodeInfo": {"kubeletVersion": "v1.33.2"}},
+        }
+        for name, ready in (("one", "True"), ("two", "Unknown"))
+    ]
+    options = f"--kubeconfig={user.home}/kubeconfig --context=staging --request-timeout=10s"
+    user.set(answers=[])
+    user.answer(f"kubectl {options} get nodes", json.dumps({"items": nodes}))
+    user.answer("kubectl", _VERSION)
+    status("existing", "staging", as_json=False)
+    said = capsys.readouterr().out
+    for text in (
+        "cluster staging (existing): up", f"context: staging of {user.home}/kubeconfig",
+        "registry: registry.example.com/team", "kubernetes: v1.33.2-gke.1",
+    ):  # fmt: skip
+        assert text in said
+    assert re.search(r"one .* kubelet v1.33.2 .* ready", said)
+    assert re.search(r"two .* kubelet v1.33.2 .* not ready", said)
+
+
+def test_status_of_a_cluster_that_does_not_answer_says_why(
+    user: Machine, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reason is kubectl's own, beside what was asked and what else is missing."""
+    monkeypatch.delenv("INFERCTL_REGISTRY")
+    user.set(answers=[])
+    user.answer("kubectl", "Unable to connect to the server: no route to host", code=1)
+    with pytest.raises(typer.Exit):
+        status("existing", "staging", as_json=False)
+    said = capsys.readouterr().out
+    for text in (
+        "cluster staging (existing): not up", f"context: staging of {user.home}/kubeconfig",
+        "problem: Unable to connect to the server: no route to host", "name one with INFERCTL_REGISTRY",
+    ):  # fmt: skip
+        assert text in said
+
+
+@pytest.mark.parametrize(
+    "answer", ["[]", "{}", '{"major": [], "minor": "1", "gitVersion": "v1"}', '{"minor": ""}', "1"]
+)
+def test_answer_that_is_not_kubernetes_is_told(user: Machine, answer: str) -> None:
+    """Something else at the API's address is a problem that is told."""
+    user.set(answers=[])
+    user.answer("kubectl", answer)
+    assert "what answers is no Kubernetes" in str(ExistingBackend("staging").describe()["problem"])
+
+
+def test_account_that_may_not_look_at_nodes_sees_the_rest(user: Machine) -> None:
+    """Without the right to list nodes, a cluster is up all the same."""
+    user.set(answers=[])
+    user.answer(f"kubectl --kubeconfig={user.home}/kubeconfig --context=staging --request-timeout=10s get nodes", "", 1)
+    user.answer("kubectl", _VERSION)
+    state = ExistingBackend("staging").describe()
+    assert (state["up"], state["nodes"]) == (True, [])
 
 
 def test_missing_kubeconfig_and_several_of_them_are_refused(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
