@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from inferctl.cluster import embedded, preflight
@@ -42,10 +41,9 @@ class EmbeddedBackend:
 
     def up(self, progress: Progress, *, retain: bool = False) -> Target:
         """See `inferctl.cluster.embedded.up`."""
-        if not (self.spec.folder.exists() and embedded.healthy(self.spec)):
+        if self.spec.damaged or not (self.spec.folder.exists() and embedded.healthy(self.spec)):
             preflight.require(self.spec)
             ensure({Purpose.CLUSTER, Purpose.RELEASE, *_VERSIONS[self.spec.kubernetes]}, progress)
-            self.spec = replace(self.spec, index=preflight.free_index(self.spec))
         self.spec = embedded.up(self.spec, progress, retain=retain)
         return self.target()
 
@@ -60,6 +58,8 @@ class EmbeddedBackend:
         Raises:
             EnvironmentProblem: it is not up, or only half.
         """
+        if damaged := self.spec.damaged:
+            raise EnvironmentProblem(f"{damaged}; bring it up anew with: ./just cluster-up")
         if not embedded.healthy(self.spec):
             raise EnvironmentProblem(f"cluster {self.spec.name!r} is not up; bring it up with: ./just cluster-up")
         return Target(
@@ -72,11 +72,13 @@ class EmbeddedBackend:
 
     def describe(self) -> dict[str, object]:
         """The state of every node's components."""
-        nodes = embedded.status(self.spec) if self.spec.folder.exists() else []
+        damaged = self.spec.damaged
+        nodes = embedded.status(self.spec) if self.spec.folder.exists() and not damaged else []
         return {
             "backend": self.name,
             "name": self.spec.name,
             "up": bool(nodes) and embedded.healthy(self.spec),
+            "problem": f"{damaged}; bring it up anew, or remove it with: ./just cluster-down" if damaged else "",
             "api": self.spec.api_url,
             "registry": self.spec.registry_address,
             "kubernetes": self.spec.kubernetes,

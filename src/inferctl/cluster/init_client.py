@@ -36,9 +36,17 @@ def ask(folder: Path, do: str, component: str = "") -> Any:  # noqa: ANN401 - JS
 
 
 def status(folder: Path) -> dict[str, dict[str, Any]]:
-    """The state of each component as the init last wrote it; empty before it has begun."""
+    """The state of each component as the init last wrote it; empty before it has begun, or if that cannot be read."""
     try:
         content: dict[str, dict[str, Any]] = json.loads((folder / "status.json").read_text())
-    except FileNotFoundError:
+    except (OSError, ValueError, RecursionError):
         return {}
-    return content
+    known = isinstance(content, dict) and all(
+        isinstance(unit, dict) and {"state": str, "restarts": int, "detail": str}.items() <= _types(unit).items()
+        for unit in content.values()
+    )
+    return content if known else {}
+
+
+def _types(unit: dict[str, Any]) -> dict[str, type]:
+    return {key: type(value) for key, value in unit.items()}

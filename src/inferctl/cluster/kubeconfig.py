@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
+from inferctl.errors import CommandFailed
 from inferctl.paths import tool
 from inferctl.process.command import run
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from inferctl.cluster.spec import ClusterSpec
 
 _RECORD = "user-kubeconfig"
+#: The lists of a kubeconfig, and what kubectl calls taking something out of each.
+_KINDS = {"contexts": "delete-context", "users": "delete-user", "clusters": "delete-cluster"}
 
 
 def user_file() -> Path:
@@ -56,12 +59,22 @@ def remove_context(spec: ClusterSpec) -> list[str]:
     record = spec.folder / _RECORD
     if not record.exists():
         return []
-    target, *made = record.read_text().splitlines()
-    path = Path(target)
+    try:
+        target, *made = record.read_text().splitlines()
+        path = Path(target)
+        readable = path.is_absolute()
+    except (OSError, ValueError):
+        readable = False
+    if not readable:
+        # Which file it was is not known any more; nothing says that anything else in it was made for the cluster.
+        path, made = user_file(), []
     if problem := unreadable(path):
         return [f"{problem}, so the context {spec.context} may still be in it; remove it there yourself"]
-    _take_out(spec, path, made)
-    record.unlink()
+    try:
+        _take_out(spec, path, made)
+    except (CommandFailed, OSError) as error:
+        why = str(error).splitlines()[-1]
+        return [f"the context {spec.context} may still be in the kubeconfig {path} ({why}); remove it there yourself"]
     return []
 
 
@@ -69,25 +82,28 @@ def unreadable(path: Path) -> str:
     """Why a kubeconfig cannot be read; empty if it can, or if there is none."""
     try:
         content = yaml.safe_load(path.read_text()) if path.exists() else {}
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except yaml.MarkedYAMLError as error:
+        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+        return f"the kubeconfig {path} cannot be read ({line}{error.problem})"
+    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         return f"the kubeconfig {path} cannot be read ({str(error).splitlines()[0]})"
-    return "" if isinstance(content, dict | None) else f"the kubeconfig {path} holds no kubeconfig"
+    listed = [content.get(kind) or [] for kind in _KINDS] if isinstance(content, dict) else [content or []]
+    entries = [entry for kind in listed if isinstance(kind, list) for entry in kind]
+    if all(isinstance(kind, list) for kind in listed) and all(isinstance(e, dict) and "name" in e for e in entries):
+        return ""
+    return f"the kubeconfig {path} holds no kubeconfig"
 
 
 def _take_out(spec: ClusterSpec, path: Path, made: list[str]) -> None:
     if path.exists():
         content = yaml.safe_load(path.read_text()) or {}
-        for kind, verb in (
-            ("contexts", "delete-context"),
-            ("users", "delete-user"),
-            ("clusters", "delete-cluster"),
-        ):
+        for kind, verb in _KINDS.items():
             if any(entry["name"] == spec.context for entry in content.get(kind) or ()):
                 _config(path, verb, spec.context)
         content = yaml.safe_load(path.read_text()) or {}
         if content.get("current-context") == spec.context:
             _config(path, "unset", "current-context")
-        if made and not any(content.get(kind) for kind in ("contexts", "users", "clusters")):
+        if made and not any(content.get(kind) for kind in _KINDS):
             path.unlink()
     for folder in made[1:]:
         if Path(folder).is_dir() and not any(Path(folder).iterdir()):

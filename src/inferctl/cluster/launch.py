@@ -46,10 +46,10 @@ def node(spec: ClusterSpec, node: NodeSpec) -> subprocess.Popen[bytes]:
 def identity(folder: Path) -> ProcessIdentity | None:
     """The process that was started last with this folder; it may have ended since."""
     try:
-        pid, started = (folder / _FILE).read_text().split()
-    except (FileNotFoundError, ValueError):
+        pid, started = map(int, (folder / _FILE).read_text().split())
+    except (OSError, ValueError):
         return None
-    return ProcessIdentity(int(pid), int(started))
+    return ProcessIdentity(pid, started)
 
 
 def _spawn(spec: ClusterSpec, folder: Path, command: list[str]) -> subprocess.Popen[bytes]:

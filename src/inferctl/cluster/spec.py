@@ -37,6 +37,10 @@ REGISTRY_NAME = registry.NAME
 # Node names are "<cluster>-control-plane" and label values end at 63 characters; socket paths end at 107 bytes.
 # What a node adds is "/nodes/control-plane/init.sock".
 _LONGEST_FOLDER = 107 - 30
+#: What would end a path or begin something else in a mount's options, the kernel's list of mounts, or a configuration.
+_BREAKS = ":,\\\"'"
+#: Addresses of a /24 that are left beside the network's own, the bridge, the control plane, the host and broadcast.
+_MOST_WORKERS = 250
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?")
 
 
@@ -68,16 +72,23 @@ class ClusterSpec:
 
     def __post_init__(self) -> None:
         """Refuse a name that cannot begin a node's name."""
-        if not self.folder.is_absolute() or len(str(self.folder)) > _LONGEST_FOLDER:
-            raise UsageError(
-                f"INFERCTL_STATE={state_root()!s}: write an absolute path; with the cluster's name it may have "
-                f"{_LONGEST_FOLDER} characters, because paths of sockets end at 107"
-            )
         if not _NAME.fullmatch(self.name):
             raise UsageError(
                 f"cluster name {self.name!r}: use 1 to 30 lower-case letters, digits and '-', beginning with a letter, "
                 "for example 'inference'"
             )
+        if reason := _unusable(state_root(), self.name):
+            raise UsageError(
+                f"INFERCTL_STATE={state_root()!s}: {reason}; write an absolute path of a folder without '..', spaces "
+                f"and any of {_BREAKS}; with the cluster's name it may have {_LONGEST_FOLDER} bytes, because paths of "
+                "sockets end at 107"
+            )
+        numbers = {"index": (self.index, range(2**8)), "workers": (self.workers, range(1, _MOST_WORKERS + 1))}
+        for what, (number, allowed) in numbers.items():
+            if type(number) is not int or number not in allowed:
+                raise UsageError(f"{what} of cluster {self.name!r} is {number!r}: write {allowed[0]} to {allowed[-1]}")
+        if not isinstance(self.kubernetes, str):
+            raise UsageError(f"the version of cluster {self.name!r} is {self.kubernetes!r}: write it as a text")
 
     @property
     def network(self) -> IPv4Network:
@@ -160,9 +171,31 @@ class ClusterSpec:
 
     @classmethod
     def load(cls, name: str) -> ClusterSpec | None:
-        """Read the spec of an existing cluster; None if there is none or its file was cut short by a crash."""
+        """Read the spec of an existing cluster; None if there is none, or its file is damaged."""
         try:
             saved = json.loads((cls(name).folder / SPEC_FILE).read_text())
-            return cls(**saved)
-        except (OSError, ValueError, TypeError, UsageError):
+            spec = cls(**saved)
+        except (OSError, ValueError, TypeError, RecursionError, UsageError):
             return None
+        return spec if spec.name == name else None
+
+    @property
+    def damaged(self) -> str:
+        """What is wrong with the file that `save` wrote; empty if `load` can read it, or if there is none."""
+        if not self.is_saved or ClusterSpec.load(self.name):
+            return ""
+        return f"{self.folder / SPEC_FILE} is damaged, so that nothing can be known of cluster {self.name!r}"
+
+
+def _unusable(state: Path, name: str) -> str:
+    """Why clusters cannot be kept in a folder; empty if they can."""
+    text = str(state / name)
+    if not state.is_absolute():
+        return "it is no absolute path"
+    if not text.isprintable() or " " in text or ".." in state.parts or set(text) & set(_BREAKS):
+        return "it has characters that paths of a cluster may not have"
+    if len(text.encode()) > _LONGEST_FOLDER:
+        return "it is too long"
+    if not state.is_dir() and (state.exists() or state.is_symlink()):
+        return "it is no folder"
+    return ""

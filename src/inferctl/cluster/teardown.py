@@ -40,6 +40,8 @@ def remove(spec: ClusterSpec) -> None:
 
 
 def _remove_files(spec: ClusterSpec) -> list[str]:
+    if not spec.folder.is_dir():
+        return [f"{spec.folder} is no folder; remove it yourself, or choose another --name"]
     if not spec.is_saved and any(spec.folder.iterdir()):
         return [f"{spec.folder} holds files that are no cluster's; remove it yourself, or choose another --name"]
     if mounts := mounted_below(spec.folder):

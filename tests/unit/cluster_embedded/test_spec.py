@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from inferctl.cluster.spec import ClusterSpec
 from inferctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_nodes_are_named_as_kind_names_them() -> None:
@@ -41,19 +46,51 @@ def test_longest_socket_path_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(len(str(spec.node_folder(node) / "init.sock")) for node in spec.nodes) <= 107
 
 
-def test_spec_cut_short_by_a_crash_counts_as_none(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A spec file that a crash cut short is no cluster, and no error."""
+def test_what_is_saved_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster's spec comes back as it was saved."""
     monkeypatch.setenv("INFERCTL_STATE", str(tmp_path))
-    spec = ClusterSpec("x", index=3)
+    spec = ClusterSpec("x", index=3, kubernetes="1.30", workers=1)
     spec.save()
     assert ClusterSpec.load("x") == spec
-    (spec.folder / "cluster.json").write_text('{"name": "x", "ind')
-    assert ClusterSpec.load("x") is None
 
 
-@pytest.mark.parametrize("state", ["relative/path", "/" + "long" * 20])
-def test_state_folder_that_cannot_work_is_refused(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A relative or too long INFERCTL_STATE is refused with its value and the reason, before anything is made."""
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [
+        ("relative/path", "it is no absolute path"),
+        ("/" + "long" * 20, "it is too long"),
+        ("/" + "ä" * 40, "it is too long"),
+        ("/var/lib/../lib/x", "it has characters"),
+        ("/with space", "it has characters"),
+        ("/a:b", "it has characters"),
+        ("/a\nb", "it has characters"),
+        ("/half\udc80", "it has characters"),
+        ("/proc/version", "it is no folder"),
+    ],
+)
+def test_state_folder_that_cannot_work_is_refused(state: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An INFERCTL_STATE that cannot hold a cluster is refused with its value and why, before anything is made."""
     monkeypatch.setenv("INFERCTL_STATE", state)
-    with pytest.raises(UsageError, match=f"INFERCTL_STATE={state}: write an absolute path"):
+    with pytest.raises(UsageError, match=f"{why}.*; write an absolute path") as refused:
         ClusterSpec("trial")
+    assert f"INFERCTL_STATE={state}: " in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"null", b"[]", b"{}", b"\xff", b"[" * 100_000, b'{"name": "x", "ind', b'{"name": "other"}',
+        b'{"name": "x", "index": 9999}', b'{"name": "x", "index": -1}', b'{"name": "x", "index": "1"}',
+        b'{"name": "x", "index": true}', b'{"name": "x", "workers": 1e9}', b'{"name": "x", "workers": 0}',
+        b'{"name": "x", "kubernetes": 1.30}', b'{"name": "x", "colour": "red"}', b'{"name": 7}',
+    ],
+)  # fmt: skip
+def test_damaged_spec_counts_as_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    """A spec's file is read whole or counts as none; another cluster's is never taken for this one's."""
+    monkeypatch.setenv("INFERCTL_STATE", str(tmp_path))
+    spec = ClusterSpec("x")
+    spec.save()
+    assert not spec.damaged
+    (spec.folder / "cluster.json").write_bytes(content)
+    assert ClusterSpec.load("x") is None
+    assert f"{spec.folder}/cluster.json is damaged" in spec.damaged

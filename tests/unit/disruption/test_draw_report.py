@@ -77,7 +77,7 @@ def test_page_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     for page, said in (
         (
             tmp_path / "gone" / "page.html",
-            "No such file or directory; name a file in a folder that exists and can be written",
+            "No such file or directory; name a file in a folder that exists",
         ),
         (timeline / "page.html", "Not a directory; name a file"),
         (tmp_path / ("x" * 300), "File name too long; name a file"),
