@@ -5,11 +5,11 @@ from __future__ import annotations
 import shutil
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from inferctl.cluster import init_client, kubeconfig, launch, network, plans, system, teardown
-from inferctl.cluster.lock import locked
+from inferctl.cluster import init_client, kubeconfig, launch, network, plans, preflight, system, teardown
+from inferctl.cluster.lock import choosing_network, locked
 from inferctl.cluster.node.supervisor import FAILED, READY
 from inferctl.cluster.pki import CertificateAuthority
 from inferctl.cluster.spec import ClusterSpec, NodeSpec
@@ -47,7 +47,7 @@ def up(spec: ClusterSpec, progress: Progress, *, retain: bool = False) -> Cluste
     reboot left behind is removed first.
 
     Args:
-        spec: what to bring up; where the cluster exists, its own spec counts.
+        spec: what to bring up; where the cluster exists, its own spec counts; a new one gets a network that is free.
         progress: told of each step.
         retain: keep what is there when it fails, for a look at its logs.
 
@@ -66,7 +66,8 @@ def up(spec: ClusterSpec, progress: Progress, *, retain: bool = False) -> Cluste
             with progress.step(f"removing what is left of cluster {spec.name!r}"):
                 teardown.remove(spec)
         with _removed_on_failure(spec, retain=retain):
-            _start(spec, progress)
+            spec, switch = _connect(spec)
+            _start(spec, switch, progress)
         return spec
 
 
@@ -139,20 +140,27 @@ def start_node(spec: ClusterSpec, node: NodeSpec) -> None:
         raise
 
 
-def _start(spec: ClusterSpec, progress: Progress) -> None:
-    spec.save()
+def _connect(spec: ClusterSpec) -> tuple[ClusterSpec, int]:
+    """Choose a network and take it; the host's route to it is there before another cluster chooses."""
+    with choosing_network():
+        spec = replace(spec, index=preflight.free_index(spec))
+        spec.save()
+        switch = launch.switch(spec).pid
+        network.wait_namespace(switch)
+        network.make_bridge(spec, switch)
+    return spec, switch
+
+
+def _start(spec: ClusterSpec, switch: int, progress: Progress) -> None:
     seed = Seed.read()
     with progress.step("certificates and configuration"):
         authority = CertificateAuthority(spec.folder / "pki")
         plans.write(spec, authority, seed)
         seed.copy_into(spec.folder / "registry")
     with progress.step(f"starting {len(spec.nodes)} nodes"):
-        switch = launch.switch(spec)
         processes = [launch.node(spec, node) for node in spec.nodes]
-        network.wait_namespace(switch.pid)
-        network.make_bridge(spec, switch.pid)
         for node, process in zip(spec.nodes, processes, strict=True):
-            _join(spec, node, process, switch.pid)
+            _join(spec, node, process, switch)
     with progress.step("control plane"):
         # Half a second of kubectl, for which nobody waits here.
         kubeconfig.add_context(spec)
