@@ -74,7 +74,8 @@ def _show(state: dict[str, object]) -> None:
     console.print(f"cluster {state['name']} ({state['backend']}): {'up' if state['up'] else 'not up'}", markup=False)
     if state["up"] or state.get("problem"):
         console.print(f"context: {state['context']} of {state['kubeconfig']}", markup=False)
-        console.print(f"registry: {state['registry'] or 'none; name one with INFERCTL_REGISTRY'}", markup=False)
+        if state["registry"] or state["backend"] == "existing":
+            console.print(f"registry: {state['registry'] or 'none; name one with INFERCTL_REGISTRY'}", markup=False)
     for what in ("problem", "kubernetes"):
         if state.get(what):
             console.print(f"{what}: {state[what]}", markup=False)
