@@ -18,6 +18,7 @@ from inferctl.errors import CommandFailed, InferctlError, UsageError
 from inferctl.paths import tool
 from inferctl.process.command import run as run_program
 from inferctl.release.helm import merged
+from inferctl.release.serving import serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from inferctl.report.recorder import Recorder
     from inferctl.report.state import State
 
-REST_SECONDS = 240.0
 #: Time that kubectl needs beyond what it was told to wait.
 _MARGIN_SECONDS = 30.0
 _FAULTS = "import sys,urllib.request as u;u.urlopen(u.Request('http://127.0.0.1:8000/mock/faults',sys.argv[1].encode(),method='PUT'))"
@@ -97,20 +97,26 @@ class Run:
         """Values that change nothing but make every pod a new one."""
         return {"engine": {"env": {"ROLLOUT": self.recorder.path.parent.name}}}
 
-    def deploy(self, seconds: float = REST_SECONDS) -> None:
+    @property
+    def replace_seconds(self) -> float:
+        """Within which the release's pods are replaced, by the time-outs in its values: to load, and to end."""
+        return serving(self.release, self.values).replace_seconds
+
+    def deploy(self) -> None:
         """Have Helm bring the values about, and wait until the release is at rest; load must not run yet."""
         self.release.upgrade(self.values)
-        self._wait_at_rest(seconds, leaving=lambda: hurry_leaving(self._api, self.release))
+        self._wait_at_rest(leaving=lambda: hurry_leaving(self._api, self.release))
 
-    def wait_at_rest(self, seconds: float = REST_SECONDS) -> None:
+    def wait_at_rest(self) -> None:
         """Wait until every wanted pod is Ready and of the newest version, and no other is left."""
-        self._wait_at_rest(seconds)
+        self._wait_at_rest()
 
-    def _wait_at_rest(self, seconds: float, leaving: Callable[[], None] = lambda: None) -> None:
+    def _wait_at_rest(self, leaving: Callable[[], None] = lambda: None) -> None:
         def missing() -> str:
             leaving()
             return unsettled(self._api, self.release)
 
+        seconds = self.replace_seconds
         with self.recorder.within(seconds):
             wait_until(missing, seconds)
 
@@ -180,13 +186,15 @@ class Run:
         """Run kubectl in the release's namespace."""
         return run_program(self._command(arguments), deadline=seconds)
 
-    def start_drain(self, node: str, *, seconds: float) -> subprocess.Popen[str]:
+    def start_drain(self, node: str, *, seconds: float | None = None) -> subprocess.Popen[str]:
         """Begin to drain a node and go on; `finish_drain` waits for it, `end_programs` ends it if nobody did.
 
-        The node is cordoned first, by the same field as kubectl sets, so that the cordon can be marked as ours.
+        It gives up after so many seconds, by default what the release's own time-outs allow. The node is cordoned
+        first, by the same field as kubectl sets, so that the cordon can be marked as ours.
         """
         self.cordon(node)
         self.act(f"kubectl drain {node}")
+        seconds = self.replace_seconds if seconds is None else seconds
         # The release's pods are evicted, and no others.
         words = self._command((
             "drain", node, f"--pod-selector={self.release.selector}", "--ignore-daemonsets",
@@ -199,15 +207,14 @@ class Run:
         self._programs.append(program)
         return program
 
-    @staticmethod
-    def finish_drain(drain: subprocess.Popen[str], *, seconds: float) -> None:
-        """Wait until a drain has ended that was given so many seconds.
+    def finish_drain(self, drain: subprocess.Popen[str]) -> None:
+        """Wait until a drain has ended, which it does by its own time-out.
 
         Raises:
             CommandFailed: it did not drain the node; the message is kubectl's.
         """
         try:
-            said, _ = drain.communicate(timeout=seconds + _MARGIN_SECONDS)
+            said, _ = drain.communicate(timeout=self.replace_seconds + _MARGIN_SECONDS)
         except subprocess.TimeoutExpired as error:
             raise CommandFailed(f"kubectl drain: not done after {error.timeout:.0f} s") from error
         if drain.returncode:
@@ -220,13 +227,13 @@ class Run:
                 program.terminate()
                 program.communicate()
 
-    def drain(self, node: str, *, seconds: float) -> None:
+    def drain(self, node: str, *, seconds: float | None = None) -> None:
         """Evict the release's pods from a node, and no others, as `kubectl drain` does.
 
         Raises:
             CommandFailed: they are not gone in time, or may not be evicted; the message is kubectl's.
         """
-        self.finish_drain(self.start_drain(node, seconds=seconds), seconds=seconds)
+        self.finish_drain(self.start_drain(node, seconds=seconds))
 
     def cordon(self, *nodes: str) -> None:
         """Keep new pods off nodes; what a person has cordoned stays theirs."""

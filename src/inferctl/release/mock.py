@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 DEFAULT_NAME = "mock"
 _DIGEST = ROOT / "local" / "mock-engine.digest"
-_READY_SECONDS = 180
+#: What the chart allows a load to take, and what a node needs around it to pull and start an engine.
+_LOAD_SECONDS, _AROUND_SECONDS = 600, 120
 #: A load that is long enough to see: pods answer 503 for this long after their start.
 STARTUP_DELAY_SECONDS = 15
 #: Without a share of its own, a busy node would starve the engine and its pauses would look like the rollout's doing.
@@ -48,12 +49,14 @@ def install(
         "resources": {"requests": _REQUESTS},
         "engine": {"env": {"STARTUP_DELAY_SECONDS": startup_delay}},
     }
+    if startup_delay > _LOAD_SECONDS - _AROUND_SECONDS:
+        values["engine"]["loadTimeoutSeconds"] = startup_delay + _AROUND_SECONDS
     subject = Release(target, name)
     with subject.changing():
         before = subject.last_deployed()
         try:
             with progress.step(f"helm upgrade --install {name}, until {replicas} pods are ready"):
-                subject.upgrade(values, wait=_READY_SECONDS)
+                subject.upgrade(values, wait=replicas * (startup_delay + _AROUND_SECONDS))
         except KeyboardInterrupt:
             _undo(subject, before, progress)
             raise

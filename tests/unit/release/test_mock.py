@@ -103,6 +103,24 @@ def _interrupted(
     monkeypatch.setattr(mock, "_DIGEST", tmp_path / "digest")
 
 
+@pytest.mark.parametrize(("delay", "wait", "load"), [(0, 240, None), (15, 270, None), (900, 2040, 1020)])
+def test_install_waits_as_long_as_the_engine_is_told_to_load(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, delay: int, wait: int, load: int | None
+) -> None:
+    """A long load is waited for and allowed by the release, a short one is not waited for in vain."""
+    given: list[tuple[dict[str, Any], float]] = []
+    monkeypatch.setenv("INFERCTL_STATE", str(tmp_path))
+    monkeypatch.setattr(Release, "recover", lambda _: None)
+    monkeypatch.setattr(Release, "last_deployed", lambda _: 0)
+    monkeypatch.setattr(Release, "upgrade", lambda _, values, wait: given.append((values, wait)))
+    monkeypatch.setattr(engine, "publish", lambda *_, **__: "sha256:1")
+    monkeypatch.setattr(mock, "_DIGEST", tmp_path / "digest")
+    mock.install(_TARGET, "mock", Progress(), replicas=2, startup_delay=delay)
+    ((values, waited),) = given
+    assert waited == wait
+    assert values["engine"].get("loadTimeoutSeconds") == load
+
+
 def test_mistyped_release_is_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Another name that is not there is refused with both ways on; nothing is pushed or installed."""
     with pytest.raises(EnvironmentProblem, match="inferctl deploy --release chat"):

@@ -187,7 +187,8 @@ class ProxyDead(Scenario):
         run.upgrade(run.replaced())
         wait_retired(run, run.aimed_at)
         run.wait(
-            lambda state: "" if all(state.pods[pod].gone for pod in run.aimed_at) else "old pods are still ending", 150
+            lambda state: "" if all(state.pods[pod].gone for pod in run.aimed_at) else "old pods are still ending",
+            run.replace_seconds,
         )
 
     def restore(self, run: Run) -> None:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from inferctl.report.findings import Findings
     from inferctl.report.state import State
 
-_SECONDS = 180.0
 _BLOCKED_SECONDS = 12.0
 #: What kubectl says of an eviction that the budget does not allow.
 _REFUSAL = "would violate the pod's disruption budget"
@@ -41,9 +40,9 @@ class Drain(Scenario):
     def disrupt(self, run: Run) -> None:
         """Drain."""
         run.show("nodes", "pods", "pdb")
-        drain = run.start_drain(self.node, seconds=_SECONDS)
+        drain = run.start_drain(self.node)
         wait_retired(run, run.aimed_at)
-        run.finish_drain(drain, seconds=_SECONDS)
+        run.finish_drain(drain)
         run.show("nodes", "pods", "pdb")
 
     def restore(self, run: Run) -> None:
@@ -88,7 +87,7 @@ class BlockedDrain(_TwoNodes):
         """Cordon the second node, drain the first, and try the second."""
         first, second = self.nodes
         run.cordon(second)
-        run.drain(first, seconds=_SECONDS)
+        run.drain(first)
         try:
             run.drain(second, seconds=_BLOCKED_SECONDS)
         except CommandFailed as error:
@@ -114,11 +113,11 @@ class SecondDrain(_TwoNodes):
         """Begin the second drain as soon as the first has evicted its pod."""
         first, second = self.nodes
         leaving = run.on_node(first)
-        drains = [run.start_drain(first, seconds=_SECONDS)]
+        drains = [run.start_drain(first)]
         run.wait(lambda state: "" if state.pods[leaving[0]].deleted else f"{leaving[0]} is not evicted", 60)
-        drains.append(run.start_drain(second, seconds=_SECONDS))
-        run.finish_drain(drains[0], seconds=_SECONDS)
+        drains.append(run.start_drain(second))
+        run.finish_drain(drains[0])
         run.uncordon(first)
         wait_retired(run, run.aimed_at)
-        run.finish_drain(drains[1], seconds=_SECONDS)
+        run.finish_drain(drains[1])
         run.uncordon(second)

@@ -28,7 +28,7 @@ def wait_retired(run: Run, pods: list[str]) -> None:
         left = [p for p in pods if state.pods[p].deleted is None or p in state.ready]
         return f"still in service: {', '.join(left)}" if left else ""
 
-    run.wait(missing, 180)
+    run.wait(missing, run.replace_seconds)
     run.finish_long_streams()
 
 
@@ -99,7 +99,7 @@ class BadRollout(Scenario):
 
     def restore(self, run: Run) -> None:
         """Go back to the good version."""
-        run.quietly(lambda: run.release.upgrade(run.values, wait=180))
+        run.quietly(lambda: run.release.upgrade(run.values, wait=run.replace_seconds))
 
 
 class CrashingRollout(BadRollout):
@@ -179,7 +179,8 @@ class Uninstall(Scenario):
     def settled(self, run: Run) -> None:
         """Every pod is gone."""
         run.wait(
-            lambda state: "" if all(state.pods[pod].gone for pod in run.aimed_at) else "pods are still ending", 150
+            lambda state: "" if all(state.pods[pod].gone for pod in run.aimed_at) else "pods are still ending",
+            run.replace_seconds,
         )
 
 
