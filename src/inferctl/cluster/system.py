@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING
@@ -12,11 +11,9 @@ from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.core_v1 import Namespace, Node, Pod, ServiceAccount
 
 from inferctl.cluster.spec import DNS_SERVICE, DOMAIN
-from inferctl.errors import DeadlineExceeded
+from inferctl.process.wait import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from inferctl.cluster.spec import ClusterSpec
 
 _SYSTEM = "kube-system"
@@ -42,7 +39,7 @@ def install(api: Client, *, coredns: str, pause: str, seconds: float) -> None:
     Raises:
         DeadlineExceeded: the API server has no kube-system namespace in time.
     """
-    _until(lambda: _absent(api, Namespace, _SYSTEM), time.monotonic() + seconds)
+    wait_until(lambda: _absent(api, Namespace, _SYSTEM), seconds, every=_ASK_SECONDS)
     text = files("inferctl.cluster").joinpath("manifests/system.yaml").read_text()
     filled = Template(text).substitute(COREDNS=coredns, PAUSE=pause, DNS_SERVICE=DNS_SERVICE, DOMAIN=DOMAIN)
     for resource in codecs.load_all_yaml(filled):
@@ -56,7 +53,6 @@ def wait_usable(api: Client, spec: ClusterSpec, *, seconds: float) -> None:
         DeadlineExceeded: it did not come to that; the message says what is missing.
     """
     labelled = False
-    deadline = time.monotonic() + seconds
 
     def missing() -> str:
         nonlocal labelled
@@ -77,7 +73,7 @@ def wait_usable(api: Client, spec: ClusterSpec, *, seconds: float) -> None:
         phase = probe.status.phase if probe.status else None
         return "" if phase == "Succeeded" else f"DNS has not answered from pod {_SYSTEM}/{_PROBE} (phase {phase})"
 
-    _until(missing, deadline)
+    wait_until(missing, seconds, every=_ASK_SECONDS)
     api.delete(Pod, _PROBE, namespace=_SYSTEM, grace_period=0)
 
 
@@ -93,10 +89,3 @@ def _absent(api: Client, kind: type[Namespace], name: str) -> str:
     except ApiError as error:
         return str(error.status.message)
     return ""
-
-
-def _until(missing: Callable[[], str], deadline: float) -> None:
-    while why := missing():
-        if time.monotonic() > deadline:
-            raise DeadlineExceeded(f"the cluster is not usable in time: {why}")
-        time.sleep(_ASK_SECONDS)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inferctl.cluster import embedded, init_client, launch, network
+from inferctl.cluster.node.supervisor import READY
 from inferctl.cluster.spec import ClusterSpec
-from inferctl.errors import ComponentFailed, DeadlineExceeded, UsageError
+from inferctl.errors import ComponentFailed, UsageError
 from inferctl.paths import state_root
 from inferctl.process.identity import ProcessIdentity
+from inferctl.process.wait import wait_until
 
 if TYPE_CHECKING:
     from inferctl.cluster.spec import NodeSpec
@@ -54,7 +55,7 @@ class Nodes:
     def restart(self, node: str, component: str, *, seconds: float = 60) -> None:
         """Kill a program and wait until the node's init has started it again and it is ready."""
         folder = self._folder(node)
-        before = int(init_client.status(folder)[component]["restarts"])
+        before = int(init_client.status(folder).get(component, {}).get("restarts", 0))
         init_client.ask(folder, "kill", component)
         self._wait(node, component, before + 1, seconds)
 
@@ -98,14 +99,13 @@ class Nodes:
                     os.kill(pid, signal.SIGKILL)
 
     def _wait(self, node: str, component: str, restarts: int, seconds: float) -> None:
-        deadline = time.monotonic() + seconds
-        while True:
-            unit = init_client.status(self._folder(node))[component]
-            if unit["state"] == "ready" and int(unit["restarts"]) >= restarts:
-                return
-            if time.monotonic() > deadline:
-                raise DeadlineExceeded(f"{node}: {component} is not ready after {seconds:.0f} s: {unit}")
-            time.sleep(_ASK_SECONDS)
+        def missing() -> str:
+            # An init that has just begun has not written its state yet.
+            unit = init_client.status(self._folder(node)).get(component, {})
+            ready = unit.get("state") == READY and int(unit["restarts"]) >= restarts
+            return "" if ready else f"{node}: {component} is not ready: {unit or 'nothing is known of it'}"
+
+        wait_until(missing, seconds, every=_ASK_SECONDS)
 
     def _node(self, name: str) -> NodeSpec:
         return next(node for node in self._spec.nodes if node.name == name)

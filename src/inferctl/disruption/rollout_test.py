@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from inferctl.disruption.cordons import Cordons
 from inferctl.disruption.load import Load, LoadPod
-from inferctl.disruption.settle import unsettled, wait_until
+from inferctl.disruption.settle import unsettled
 from inferctl.disruption.verdict import Outcome, Promise, Verdict, judge
 from inferctl.disruption.watch import Watch
 from inferctl.errors import EnvironmentProblem, InferctlError
 from inferctl.paths import RUNS
+from inferctl.process.wait import wait_until
 from inferctl.release.helm import Release, merged
 from inferctl.release.serving import serving
 from inferctl.report import html

@@ -13,10 +13,11 @@ from lightkube import ApiError
 from lightkube.resources.core_v1 import Pod
 
 from inferctl.disruption.cordons import Cordons
-from inferctl.disruption.settle import hurry_leaving, unsettled, wait_until
+from inferctl.disruption.settle import hurry_leaving, unsettled
 from inferctl.errors import CommandFailed, InferctlError, UsageError
 from inferctl.paths import tool
 from inferctl.process.command import run as run_program
+from inferctl.process.wait import wait_until
 from inferctl.release.helm import merged
 from inferctl.release.serving import serving
 

@@ -128,3 +128,23 @@ class Scenario(ABC):
 
     def restore(self, run: Run) -> None:  # noqa: B027 - most scenarios leave nothing behind
         """Undo what could be left behind; called however the run ended."""
+
+
+class OneNode(Scenario):
+    """Strikes the node that the first pod is on.
+
+    Attributes:
+        node: that node, from the moment at which load is placed elsewhere.
+    """
+
+    on_nodes = True
+    node = ""
+
+    def avoid(self, run: Run) -> list[str]:
+        """That node, which is chosen here."""
+        self.node = run.node_of(run.serving()[0])
+        return [self.node]
+
+    def struck(self, run: Run) -> list[str]:
+        """The pods on it."""
+        return run.on_node(self.node)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -11,16 +10,11 @@ from lightkube import ApiError
 from lightkube.resources.apps_v1 import Deployment
 from lightkube.resources.core_v1 import Pod
 
-from inferctl.errors import DeadlineExceeded
-
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from lightkube import Client
 
     from inferctl.release.helm import Release
 
-_ASK_SECONDS = 0.25
 _HURRIED_SECONDS = 1
 
 
@@ -52,16 +46,3 @@ def hurry_leaving(client: Client, release: Release) -> None:
             metadata = pod.metadata
             if metadata and metadata.name and (metadata.deletionGracePeriodSeconds or 0) > _HURRIED_SECONDS:
                 client.delete(Pod, metadata.name, grace_period=_HURRIED_SECONDS)
-
-
-def wait_until(missing: Callable[[], str], seconds: float) -> None:
-    """Ask until nothing is missing.
-
-    Raises:
-        DeadlineExceeded: something still was; the message says what.
-    """
-    deadline = time.monotonic() + seconds
-    while why := missing():
-        if time.monotonic() > deadline:
-            raise DeadlineExceeded(f"not after {seconds:.0f} s: {why}")
-        time.sleep(_ASK_SECONDS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from inferctl.disruption.scenario import ENGINE_DIES, IN_PLACE, Control, Scenario
+from inferctl.disruption.scenario import ENGINE_DIES, IN_PLACE, Control, OneNode, Scenario
 from inferctl.disruption.scenarios.rollouts import NO_IMAGE, wait_retired
 from inferctl.disruption.verdict import Promise
 
@@ -16,23 +16,12 @@ _FLAPS = 3
 _ONE_REPLICA = Control("one-replica", "the second replica", {"replicaCount": 1})
 
 
-class _Restart(Scenario):
+class _Restart(OneNode):
     """A program of the first pod's node is killed and started again by the node."""
 
     own_nodes = True
-    on_nodes = True
     controls = (ENGINE_DIES,)
     component: ClassVar[str]
-    node = ""
-
-    def struck(self, run: Run) -> list[str]:
-        """The pods on the first pod's node."""
-        self.node = run.node_of(run.serving()[0])
-        return run.on_node(self.node)
-
-    def avoid(self, run: Run) -> list[str]:
-        """That node."""
-        return [run.node_of(run.serving()[0])]
 
     def disrupt(self, run: Run) -> None:
         """Kill it, and wait until it is ready again."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from inferctl.disruption.scenario import LONG_NEW, SHORT_KEPT, SHORT_NEW, Scenario
+from inferctl.disruption.scenario import LONG_NEW, SHORT_KEPT, SHORT_NEW, OneNode, Scenario
 from inferctl.disruption.verdict import Promise
 
 if TYPE_CHECKING:
@@ -72,24 +72,13 @@ class OutOfMemory(_Crash):
         return [] if "OOMKilled" in reasons else [f"no pod was ended for its memory: {reasons}"]
 
 
-class NodeKilled(_Crash):
+class NodeKilled(OneNode, _Crash):
     """A node loses power."""
 
     name = "node-killed"
     summary = "one pod's node loses power; the Service drops its pod when its lease has run out"
     own_nodes = True
-    on_nodes = True
     restored_within = _NODE_SECONDS
-    node = ""
-
-    def struck(self, run: Run) -> list[str]:
-        """The pods on the first pod's node."""
-        self.node = run.node_of(run.serving()[0])
-        return run.on_node(self.node)
-
-    def avoid(self, run: Run) -> list[str]:
-        """That node."""
-        return [run.node_of(run.serving()[0])]
 
     def disrupt(self, run: Run) -> None:
         """Cut the power, and wait until the Service has dropped its pods."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inferctl.disruption.scenario import NO_BUDGET, UNPROTECTED, Scenario
+from inferctl.disruption.scenario import NO_BUDGET, UNPROTECTED, OneNode, Scenario
 from inferctl.disruption.scenarios.rollouts import wait_retired
 from inferctl.errors import CommandFailed, UsageError
 
@@ -18,24 +18,13 @@ _BLOCKED_SECONDS = 12.0
 _REFUSAL = "would violate the pod's disruption budget"
 
 
-class Drain(Scenario):
+class Drain(OneNode):
     """The node of the first pod is drained."""
 
     name = "drain"
     summary = "kubectl drain of one pod's node"
     controls = (UNPROTECTED,)
     retires = True
-    on_nodes = True
-    node = ""
-
-    def struck(self, run: Run) -> list[str]:
-        """The pods on the first pod's node."""
-        self.node = run.node_of(run.serving()[0])
-        return run.on_node(self.node)
-
-    def avoid(self, run: Run) -> list[str]:
-        """That node."""
-        return [run.node_of(run.serving()[0])]
 
     def disrupt(self, run: Run) -> None:
         """Drain."""
