@@ -83,6 +83,7 @@ doctor *options:
 
 # Have git run the quick checks on what is staged, before each commit.
 hooks:
+    inferctl tools check
     inferctl hooks install
 
 _staged:

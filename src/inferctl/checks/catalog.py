@@ -19,6 +19,9 @@ _YAML = ("*.yml", "*.yaml")
 # Templates of Helm are not YAML yet, and what Helm renders is compared byte by byte instead.
 _NOT_WRITTEN_AS_YAML = ("charts/inference-service/templates/*", "tests/chart/golden/*")
 _PYTEST = ("pytest", "--no-header", "-m", "not cluster")
+_LOAD_TESTS = "tests/unit/loadtest"
+# These start programs by the dozen and take as long as all other unit tests: the two run beside each other.
+_COMMAND_TESTS = ("tests/unit/checks", "tests/unit/docs", "tests/unit/test_command_line.py", "tests/unit/test_names.py")
 
 
 @dataclass(frozen=True)
@@ -52,8 +55,13 @@ class Check:
 
 #: Those that take longest come first, so that the last one to end is a short one.
 CHECKS = (
-    Check("unit tests", (*_PYTEST, "tests/unit", "--ignore=tests/unit/loadtest"), closing_line=True),
-    Check("load tests", (*_PYTEST, "tests/unit/loadtest"), closing_line=True),
+    Check("command tests", (*_PYTEST, *_COMMAND_TESTS), closing_line=True),
+    Check("load tests", (*_PYTEST, _LOAD_TESTS), closing_line=True),
+    Check(
+        "unit tests",
+        (*_PYTEST, "tests/unit", *(f"--ignore={path}" for path in (_LOAD_TESTS, *_COMMAND_TESTS))),
+        closing_line=True,
+    ),
     Check("chart tests", (*_PYTEST, "tests/chart"), closing_line=True),
     Check("mock engine tests", (*_PYTEST, "engines/mock/tests"), closing_line=True),
     Check("mypy", ("mypy", "src", "engines/mock/src", "engines/mock/tests", "loadtest", "tests", "bench", "docs")),

@@ -139,7 +139,7 @@ def test_unknown_check_is_refused_with_the_names_there_are() -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert "error: check mypi: there is none of this name; there are: unit tests" in done.stderr
+    assert "error: check mypi: there is none of this name; there are: command tests" in done.stderr
 
 
 def test_names_of_checks_are_unique() -> None:
