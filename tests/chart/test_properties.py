@@ -65,7 +65,8 @@ def test_every_file_is_refused_by_name_or_obeyed_to_the_letter(judge: Judge, req
                 done.result()
         if judge.counts.total() >= told[-1] + _SAY_AFTER:
             told.append(judge.counts.total())
-            reporter.write_line(f"{told[-1]} of {files} files: {dict(judge.counts)}")
+            reporter.ensure_newline()
+            reporter.write(f"{told[-1]} of {files} files: {dict(judge.counts)}\n", flush=True)
 
     try_files()
     tried = judge.counts.total()
