@@ -68,6 +68,10 @@ edges *options:
 edges-vllm *options:
     python tests/edges/run_vllm.py "$@"
 
+# Run `vllm bench serve` and guidellm against the mock engine (installs about 6 GB into the same folder).
+edges-clients *options:
+    python tests/edges/run_vllm.py --clients "$@"
+
 # Try 20,000 random values files against the chart and a real API server.
 chart-fuzz *options:
     inferctl tools cluster release check

@@ -11,6 +11,7 @@ import http.client
 import json
 import os
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -44,6 +45,7 @@ _TIMING = {
     "STARTUP_DELAY_SECONDS": "0.4",
 }
 _POLL_SECONDS = 0.02
+_LEFT_OUT = pytest.StashKey[list[pytest.Item]]()
 
 
 @dataclass
@@ -244,6 +246,43 @@ def command() -> list[str]:
 def variables() -> dict[str, str]:
     """Returns the environment that the engine starts in."""
     return os.environ | _TIMING | {"PYTHONPATH": str(ROOT / "engines/mock/src")} if KIND == "mock" else dict(os.environ)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Makes the marker of tests that need a program known."""
+    marker = "program(variable): needs the program that an environment variable names, and is left out without it"
+    config.addinivalue_line("markers", marker)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out the tests of programs that nothing names; a program that is named must be there.
+
+    Raises:
+        pytest.UsageError: a variable names what cannot be run.
+    """
+    left_out: list[pytest.Item] = []
+    for item in items:
+        marker = item.get_closest_marker("program")
+        if marker is None:
+            continue
+        (variable,) = marker.args
+        program = os.environ.get(variable)
+        if not program:
+            left_out.append(item)
+        elif shutil.which(program) is None:
+            raise pytest.UsageError(f"{variable}={program!r}: no such program; give its path, or unset the variable")
+    if left_out:
+        config.stash[_LEFT_OUT] = left_out
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Says which tests were left out, and what would have them run."""
+    for item in config.stash.get(_LEFT_OUT, []):
+        marker = item.get_closest_marker("program")
+        assert marker is not None
+        terminalreporter.write_line(f"NOT RUN {item.nodeid}: {marker.args[0]} names no program")
 
 
 @pytest.fixture(scope="session")

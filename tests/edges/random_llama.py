@@ -15,7 +15,8 @@ _TEMPLATE = (
     "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}\n{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-_MAX_POSITIONS = 1024
+# Enough for answers that are still under way when a slow machine has looked at ten of them.
+_MAX_POSITIONS = 8192
 
 
 def make(directory: Path) -> None:

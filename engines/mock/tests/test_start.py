@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import signal
 import time
 from typing import TYPE_CHECKING
@@ -51,6 +52,16 @@ def test_closed_while_loading(start: Callable[..., Engine]) -> None:
     assert time.monotonic() - begun > 0.5
 
 
+def test_start_is_quick(start: Callable[..., Engine]) -> None:
+    """Starting, the first answers and stopping take less than 0.5 s of processor time, however busy the machine is."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    engine = start().serving()
+    engine.process.send_signal(signal.SIGTERM)
+    assert engine.process.wait(10) == 0
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert 0 < after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.5
+
+
 @pytest.mark.parametrize("mode", ["503", "closed"])
 def test_signal_while_loading(start: Callable[..., Engine], mode: str) -> None:
     """SIGTERM ends an engine that is still loading at once and with code 0."""
@@ -71,6 +82,21 @@ def test_idle_engine_stops_at_once(start: Callable[..., Engine], flags: tuple[st
     begun = time.monotonic()
     assert engine.process.wait(5) == 0
     assert time.monotonic() - begun < 1
+
+
+def test_probes_are_no_work(start: Callable[..., Engine]) -> None:
+    """Probes keep no drain waiting: not those on open connections, not one that waits for its answer."""
+    engine = start("--shutdown-timeout", "30", FAULTS="health=60")
+    engine.wait_for(lambda: engine.status("/metrics") == 200)
+    with engine.connect() as kept, engine.connect() as hanging:
+        kept.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert kept.recv(65536).startswith(b"HTTP/1.1 200 ")
+        hanging.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+        engine.wait_for(lambda: engine.status("/metrics") == 200)
+        engine.process.send_signal(signal.SIGTERM)
+        begun = time.monotonic()
+        assert engine.process.wait(5) == 0
+        assert time.monotonic() - begun < 1
 
 
 def test_teardown_is_added_to_the_drain(start: Callable[..., Engine]) -> None:

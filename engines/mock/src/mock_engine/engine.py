@@ -1,7 +1,8 @@
 """What the endpoints work on."""
 
+import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mock_engine.environment import AbortStyle
 from mock_engine.faults import Faults
@@ -16,7 +17,13 @@ def _not_listening(seconds: float) -> None:
 
 @dataclass(slots=True)
 class Engine:
-    """One model being served. `started` is in Unix seconds; `refuse` closes the listener for some seconds."""
+    """One model being served.
+
+    Attributes:
+        started: in Unix seconds.
+        refuse: closes the listener for some seconds.
+        over: set when the work is done, or given up, and the process ends.
+    """
 
     limits: Limits
     scheduler: Scheduler
@@ -33,4 +40,5 @@ class Engine:
     served: int = 0
     ended: int = 0
     load: int = 0
+    over: asyncio.Event = field(default_factory=asyncio.Event)
     refuse: Callable[[float], None] = _not_listening

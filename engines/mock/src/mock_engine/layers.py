@@ -1,6 +1,7 @@
 """What every request passes before it reaches an endpoint, from outside to inside."""
 
 import asyncio
+import contextlib
 import hashlib
 import secrets
 import uuid
@@ -39,7 +40,9 @@ class Loading:
             return
         slow = self._engine.faults.plan.get("health")
         if slow is not None and scope["path"] == "/health":
-            await asyncio.sleep(slow.argument)
+            # A probe that hangs is no work: it does not keep the process.
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._engine.over.wait(), slow.argument)
         await self._app(scope, receive, send)
 
 

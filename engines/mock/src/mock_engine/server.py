@@ -121,4 +121,5 @@ class EngineServer(uvicorn.Server):
         for server in getattr(self, "servers", []):
             server.close()
         scheduler.fail_all(_DEAD)
+        engine.over.set()
         self.should_exit = True
