@@ -31,11 +31,13 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 KIND = os.environ.get("EDGES_ENGINE", "mock")
 MODEL = "mock/mock-8b"
+# Of the engine that the tests share, and of those that a test starts for itself.
 MAX_MODEL_LEN = 1024
+ROOMY_MODEL_LEN = 8192
 MAX_NUM_SEQS = 4
-START_SECONDS = {"mock": 15.0, "vllm": 600.0}[KIND]
-# A real model on a busy machine needs longer for whatever a test waits for.
-PATIENCE = {"mock": 1.0, "vllm": 4.0}[KIND]
+START_SECONDS = {"mock": 60.0, "vllm": 600.0}[KIND]
+# A real model on a busy machine needs longer; still far less than what a test would see if nothing happened.
+PATIENCE = {"mock": 1.0, "vllm": 15.0}[KIND]
 # A request that takes about a second and a half, on the mock as on a random model on a CPU.
 LONG = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 900, "ignore_eos": True}
 _TIMING = {
@@ -120,8 +122,13 @@ class Engine:
     """An engine's process, ready to serve.
 
     Attributes:
+        ENDLESS: tokens of an answer that is still under way when a slow machine has looked at ten of them.
+        FINISHED: tokens of an answer that takes some seconds and is waited for.
         seen_before_ready: what connections met while the engine started, without the last.
     """
+
+    ENDLESS = 8000
+    FINISHED = {"mock": 900, "vllm": 2500}[KIND]
 
     def __init__(self, flags: tuple[str, ...], environment: Mapping[str, str], log: Path) -> None:
         """Starts the engine and waits until it serves.
@@ -134,6 +141,7 @@ class Engine:
         self._log = log
         self._pool = ThreadPoolExecutor(64)
         self._clients: list[Client] = []
+        self._stopped = False
         self.seen_before_ready: set[str] = set()
         with log.open("wb") as output:
             self.process = subprocess.Popen(
@@ -195,10 +203,17 @@ class Engine:
         """Sends a long chat in the background."""
         return self._pool.submit(self.chat, timeout, **(LONG | fields))
 
-    def metrics(self) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
-        """Returns every sample by name, then by its labels without model and engine."""
+    def metrics(self, *names: str) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
+        """Returns every sample by name, then by its labels without model and engine.
+
+        With names of vllm: metrics only those, for which much less has to be read: a state may not last.
+        """
         samples: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
-        for family in text_string_to_metric_families(self.get("/metrics").body.decode()):
+        text = self.get("/metrics").body.decode()
+        if names:
+            wanted = tuple(f"vllm:{name}{{" for name in names)
+            text = "".join(line for line in text.splitlines(keepends=True) if line.startswith(wanted))
+        for family in text_string_to_metric_families(text):
             for sample in family.samples:
                 labels = tuple(sorted((k, v) for k, v in sample.labels.items() if k not in {"model_name", "engine"}))
                 samples.setdefault(sample.name, {})[labels] = sample.value
@@ -206,9 +221,16 @@ class Engine:
 
     def value(self, name: str, **labels: str) -> float:
         """Returns one sample of a vllm: metric."""
-        return self.metrics()[f"vllm:{name}"][tuple(sorted(labels.items()))]
+        return self.metrics(name)[f"vllm:{name}"][tuple(sorted(labels.items()))]
 
-    def wait_for(self, what: Callable[[], bool], seconds: float = 15.0) -> None:
+    def load(self) -> tuple[float, float]:
+        """Returns how many requests run and how many wait, at one moment."""
+        names = ("num_requests_running", "num_requests_waiting")
+        samples = self.metrics(*names)
+        running, waiting = (samples[f"vllm:{name}"][()] for name in names)
+        return running, waiting
+
+    def wait_for(self, what: Callable[[], bool], seconds: float = 30.0) -> None:
         """Waits until something holds.
 
         Raises:
@@ -216,19 +238,22 @@ class Engine:
         """
         deadline = time.monotonic() + PATIENCE * seconds
         while not what():
-            assert time.monotonic() < deadline, f"not within {seconds} s; the engine's log: {self.log()}"
+            assert time.monotonic() < deadline, f"not within {PATIENCE * seconds:g} s; the engine's log: {self.log()}"
             time.sleep(_POLL_SECONDS)
 
     def wait_idle(self) -> None:
         """Waits until the engine has nothing to do, so that a test starts from there."""
-        self.wait_for(lambda: not (self.value("num_requests_running") + self.value("num_requests_waiting")))
+        self.wait_for(lambda: self.load() == (0, 0))
 
     def signal(self, number: int = signal.SIGTERM) -> None:
         """Sends a signal to the engine's main process, as the kubelet does."""
         self.process.send_signal(number)
 
     def stop(self) -> None:
-        """Ends the engine and whatever it has started."""
+        """Ends the engine and whatever it has started; once, since its process's number may then be another's."""
+        if self._stopped:
+            return
+        self._stopped = True
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
@@ -297,9 +322,9 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., En
     engines: list[Engine] = []
 
     def starter(*flags: str, **environment: str) -> Engine:
-        limits = ("--max-model-len", str(MAX_MODEL_LEN), "--max-num-seqs", str(MAX_NUM_SEQS))
+        length = () if "--max-model-len" in flags else ("--max-model-len", str(ROOMY_MODEL_LEN))
         log = tmp_path_factory.mktemp("engine") / "log"
-        engine = Engine((*limits, *flags), environment, log)
+        engine = Engine(("--max-num-seqs", str(MAX_NUM_SEQS), *length, *flags), environment, log)
         engines.append(engine)
         return engine
 
@@ -311,7 +336,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., En
 @pytest.fixture(scope="session")
 def shared(start: Callable[..., Engine]) -> Engine:
     """The engine of the tests that leave it running; its metrics from before the first request are in `fresh`."""
-    return start()
+    return start("--max-model-len", str(MAX_MODEL_LEN))
 
 
 @pytest.fixture(scope="session")
