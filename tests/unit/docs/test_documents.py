@@ -127,6 +127,24 @@ def test_a_broken_link_is_found(tmp_path: Path) -> None:
     assert _broken(str(tmp_path / "a.md")) == ["b.md", "#two"]
 
 
+def _missing_tests(text: str) -> list[str]:
+    """The tests that a document names and nothing defines."""
+    sources = [ROOT / name for name in of_checkout(ROOT) if re.search(r"(^|/)test_\w+\.py$", name)]
+    defined = {name for source in sources for name in re.findall(r"^def (test_\w+)", source.read_text(), re.MULTILINE)}
+    return [name for name in re.findall(r"`(test_\w+)`", text) if name not in defined]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_tests_that_documents_name_exist(document: str) -> None:
+    """A document that says which test holds something names one that there is."""
+    assert _missing_tests((ROOT / document).read_text()) == []
+
+
+def test_a_test_that_does_not_exist_is_found() -> None:
+    """The control: a made-up name is reported, this test's own is not."""
+    assert _missing_tests("`test_nothing` `test_a_test_that_does_not_exist_is_found`") == ["test_nothing"]
+
+
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_commands_in_documents_exist(document: str) -> None:
     """Every recipe, command and option that a document tells people to type is one."""
