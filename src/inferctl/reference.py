@@ -43,7 +43,7 @@ Made by `./just docs` from the recipes and from `inferctl --help`; do not edit i
 | --- | --- |
 | INFERCTL_BACKEND | `embedded`, `kind` or `existing`; by default what fits the machine |
 | INFERCTL_CLUSTER_NAME | the cluster's name, or an existing cluster's context |
-| INFERCTL_STATE | the folder of embedded clusters; by default `/var/lib/inferctl` |
+| INFERCTL_STATE | the folder of embedded clusters, and of locks; by default `/var/lib/inferctl` |
 | INFERCTL_REGISTRY, INFERCTL_REGISTRY_PULL | an existing cluster's registry, as this machine and as nodes reach it |
 | INFERCTL_REGISTRY_PLAIN_HTTP | `1` if that registry speaks no TLS |
 | INFERCTL_DEBUG | anything: errors come with a traceback |

@@ -46,7 +46,7 @@ def drain_test(
         UsageError: this cluster's nodes may not be acted on, or the release is not of this chart.
     """
     subject = Release(target, release)
-    with subject.changing():
+    with subject.changing(progress.say):
         if not subject.status():
             raise EnvironmentProblem(f"release {release!r} is not deployed; run: ./just deploy")
         own = subject.values()
@@ -62,8 +62,9 @@ def drain_test(
             base=merged(own, _LONG_ANSWERS),
         )
         try:
-            session.prepare()
-            return session.run(Drain, Drain.controls[0] if control else None)
+            with subject.lent():
+                session.prepare()
+                return session.run(Drain, Drain.controls[0] if control else None)
         finally:
             session.close()
             with progress.step("giving the release its own values back"):

@@ -65,7 +65,7 @@ def rollout_test(
         DeadlineExceeded: the rollout or the load came to no end.
     """
     subject = Release(target, release)
-    with subject.changing():
+    with subject.changing(progress.say):
         Cordons(subject).sweep(progress.say)
         if not subject.status():
             raise EnvironmentProblem(f"release {release!r} is not deployed; run: ./just deploy")
@@ -86,8 +86,10 @@ def _measured(subject: Release, *, seconds: float, streams: int, control: bool, 
         image=how.image, url=how.url, model=how.model, hear=_say,
     )  # fmt: skip
     watch = Watch(subject)
+    lent = ExitStack()
     try:
         if control:
+            lent.enter_context(subject.lent())
             with progress.step("taking the protection away"):
                 subject.upgrade(values, wait=how.replace_seconds)
         with progress.step("waiting for the release to be at rest"):
@@ -111,9 +113,10 @@ def _measured(subject: Release, *, seconds: float, streams: int, control: bool, 
     finally:
         watch.detach()
         with progress.step("cleaning up"), ExitStack() as steps:
-            # Both run, the last one first, whatever becomes of the other.
+            # All run, the last one first, whatever becomes of the others.
             steps.callback(load.remove)
             steps.callback(_restore, subject, own if control else None)
+            steps.callback(lent.close)
     if control:
         _wait_restored(api, subject, how.replace_seconds, progress)
     return _concluded(recorder, progress, control=control)

@@ -125,7 +125,7 @@ class Session:
             UsageError: there is one of this name that is not ours.
             EnvironmentProblem: another process changes the release; the message names it.
         """
-        self._held.enter_context(self.release.changing())
+        self._held.enter_context(self.release.changing(self._progress.say))
         if self._own_namespace:
             self._make_namespace()
         Cordons(self.release).sweep(self._progress.say)

@@ -25,7 +25,7 @@ from inferctl.process.command import tail
 from inferctl.process.lock import Lock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from inferctl.cluster.target import Target
 
@@ -35,6 +35,8 @@ _CANCEL_SECONDS = 30.0
 #: Time that helm needs beyond what it was told to wait.
 _MARGIN_SECONDS = 60.0
 _NOT_FOUND = "release: not found"
+#: How the description of a revision begins that a test has made for itself; then comes the revision to go back to.
+_LENT = "values of an inferctl test; the release's own are those of revision "
 
 
 class Release:
@@ -58,18 +60,40 @@ class Release:
         self.lock = Lock(lock_folder() / file, what, "let INFERCTL_STATE name a folder that can be")
         self._what = what
         self._unfinished = False
+        self._own = 0
 
     @contextmanager
-    def changing(self) -> Iterator[None]:
-        """Hold the release's lock during the block, and free the release first if an earlier helm left it pending.
+    def changing(self, say: Callable[[str], object]) -> Iterator[None]:
+        """Hold the release's lock during the block, and first put right what an inferctl that was killed left of it.
+
+        Args:
+            say: is told what was put right.
 
         Raises:
             EnvironmentProblem: another process changes it; the message names the process.
-            CommandFailed: helm could not free it.
+            CommandFailed: helm could not put it right.
         """
         with self.lock.held():
+            before = self.status()
             self.recover()
+            if before.startswith("pending"):
+                say(f"release {self.name!r} was left {before} by an inferctl that was killed: that is undone")
+            if own := self._lent_by():
+                self.rollback(own)
+                say(f"release {self.name!r} had values of a test that was killed: it has those of revision {own} again")
             yield
+
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """Have every upgrade in the block say that its values are not the release's own, which are those of now.
+
+        A test that is killed cannot give them back: whoever changes the release next does, by what the revision says.
+        """
+        self._own = self.last_deployed()
+        try:
+            yield
+        finally:
+            self._own = 0
 
     @property
     def resource(self) -> str:
@@ -112,9 +136,10 @@ class Release:
             CommandFailed: the chart refuses the values, the cluster the objects, or the pods were not ready in time.
             EnvironmentProblem: another process changes it.
         """
-        waiting = ["--wait", f"--timeout={wait:.0f}s"] if wait else []
+        options = ["--wait", f"--timeout={wait:.0f}s"] if wait else []
+        options += [f"--description={_LENT}{self._own}"] if self._own else []
         self._change(
-            "upgrade", "--install", self.name, str(CHART), "--create-namespace", "--values=-", *waiting,
+            "upgrade", "--install", self.name, str(CHART), "--create-namespace", "--values=-", *options,
             stdin=yaml.safe_dump(dict(values)), seconds=wait or 0,
         )  # fmt: skip
 
@@ -175,12 +200,19 @@ class Release:
                 self.uninstall()
 
     def last_deployed(self) -> int:
-        """The newest revision that is or was deployed; 0 if there is none."""
-        history = self._history()
+        """The newest revision with values of its own that is or was deployed; 0 if there is none."""
+        history = [one for one in self._history() if not _lent_for(one)]
         for status in ("deployed", "superseded"):
             if found := [int(one["revision"]) for one in history if one["status"] == status]:
                 return max(found)
         return 0
+
+    def _lent_by(self) -> int:
+        """The revision that the one which is deployed should give way to; 0 if it is the release's own."""
+        history = self._history()
+        own = next((_lent_for(one) for one in reversed(history) if one["status"] == "deployed"), 0)
+        # Helm forgets the oldest revisions.
+        return own if own in {int(one["revision"]) for one in history} else 0
 
     def _change(self, *arguments: str, stdin: str = "", seconds: float = 0) -> None:
         with self.lock.held():
@@ -230,6 +262,13 @@ class Release:
         if process.returncode:
             raise CommandFailed(f"helm {shlex.join(arguments)}: exit code {process.returncode}\n{tail(said.strip())}")
         return output
+
+
+def _lent_for(record: Mapping[str, Any]) -> int:
+    """The revision with the release's own values, as a record of another one says it; 0 for any other record."""
+    description = str(record.get("description", ""))
+    number = description.removeprefix(_LENT)
+    return int(number) if description.startswith(_LENT) and number.isascii() and number.isdigit() else 0
 
 
 def _cancel(process: subprocess.Popen[str]) -> None:

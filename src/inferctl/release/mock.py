@@ -52,7 +52,7 @@ def install(
     if startup_delay > _LOAD_SECONDS - _AROUND_SECONDS:
         values["engine"]["loadTimeoutSeconds"] = startup_delay + _AROUND_SECONDS
     subject = Release(target, name)
-    with subject.changing():
+    with subject.changing(progress.say):
         before = subject.last_deployed()
         try:
             with progress.step(f"helm upgrade --install {name}, until {replicas} pods are ready"):
@@ -88,7 +88,7 @@ def install_unless_foreign(target: Target, name: str, progress: Progress, *, rep
         CommandFailed: as `install`.
     """
     subject = Release(target, name)
-    with subject.changing():
+    with subject.changing(progress.say):
         status = subject.status()
     if not status:
         if name != DEFAULT_NAME:

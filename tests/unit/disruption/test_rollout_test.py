@@ -64,6 +64,8 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Calls:
 
     monkeypatch.setenv("INFERCTL_STATE", str(tmp_path))
     monkeypatch.setattr(Release, "recover", lambda _: None)
+    monkeypatch.setattr(Release, "_lent_by", lambda _: 0)
+    monkeypatch.setattr(Release, "last_deployed", lambda _: 1)
     monkeypatch.setattr(Release, "status", lambda _: "deployed")
     monkeypatch.setattr(Release, "values", lambda _: _OWN)
     monkeypatch.setattr(Release, "upgrade", lambda _, values, **__: calls.did(values))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -126,6 +127,58 @@ def test_release_that_another_helm_works_on_is_left_alone(release: Callable[[str
     with pytest.raises(EnvironmentProblem, match=r"'mock' in namespace 'space' .* pending-upgrade.* rollback mock"):
         release(_history("deployed", "pending-upgrade")).recover()
     assert "rollback" not in _calls(tmp_path)
+
+
+_LENT = "values of an inferctl test; the release's own are those of revision "
+
+
+def _described(*revisions: tuple[str, str]) -> str:
+    """A script that knows revisions of these statuses and descriptions, numbered from 1."""
+    rows = [{"revision": n, "status": status, "description": said} for n, (status, said) in enumerate(revisions, 1)]
+    return _HISTORY.format(history=json.dumps(rows).replace("'", "'\\''")[1:-1])
+
+
+def test_upgrade_of_a_test_says_whose_values_are_the_releases_own(
+    release: Callable[[str], Release], tmp_path: Path
+) -> None:
+    """Only within the block does a revision say that it is a test's, and to which one to go back."""
+    subject = release(_history("superseded", "deployed"))
+    with subject.lent():
+        subject.upgrade({})
+    assert f"--description={_LENT}2" in _calls(tmp_path).splitlines()[-1]
+    subject.upgrade({})
+    assert "--description" not in _calls(tmp_path).splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("revisions", "goes_back"),
+    [
+        ([("superseded", "Upgrade complete"), ("deployed", f"{_LENT}1")], True),
+        ([("superseded", ""), ("superseded", f"{_LENT}1"), ("deployed", f"{_LENT}1"), ("failed", "x")], True),
+        ([("superseded", ""), ("superseded", f"{_LENT}1"), ("deployed", "Upgrade complete")], False),
+        ([("superseded", f"{_LENT}7"), ("deployed", f"{_LENT}7")], False),
+        ([("superseded", ""), ("deployed", f"{_LENT}one")], False),
+    ],
+)
+def test_values_of_a_test_that_was_killed_give_way(
+    release: Callable[[str], Release], tmp_path: Path, revisions: list[tuple[str, str]], *, goes_back: bool
+) -> None:
+    """The next change first gives the release its own values back and says so; what a person installed since stays."""
+    said: list[str] = []
+    with release(_described(*revisions)).changing(said.append):
+        pass
+    assert ("rollback mock 1" in _calls(tmp_path)) is goes_back
+    assert ("rollback" in _calls(tmp_path)) is goes_back
+    assert bool(said) is goes_back
+
+
+def test_release_goes_back_to_its_own_values_past_those_of_a_test(
+    release: Callable[[str], Release], tmp_path: Path
+) -> None:
+    """A test that was killed in the middle of an upgrade leaves two things to undo, which one rollback does."""
+    revisions = [("superseded", ""), ("deployed", f"{_LENT}1"), ("pending-upgrade", "Preparing upgrade")]
+    _was_killed(release(_described(*revisions))).recover()
+    assert "rollback mock 1" in _calls(tmp_path)
 
 
 def test_helm_of_a_killed_inferctl_keeps_others_out(

@@ -32,6 +32,8 @@ def _installed(
     """Run the decision with a release of these values, or none, and give the values that were installed."""
     given: list[dict[str, Any]] = []
     monkeypatch.setattr(Release, "recover", lambda _: None)
+    monkeypatch.setattr(Release, "_lent_by", lambda _: 0)
+    monkeypatch.setattr(Release, "status", lambda _: "")
     monkeypatch.setattr(Release, "status", lambda _: "" if values is None else "deployed")
     monkeypatch.setattr(Release, "values", lambda _: values)
     monkeypatch.setattr(Release, "last_deployed", lambda _: 0 if values is None else 1)
@@ -96,6 +98,8 @@ def _interrupted(
 
     monkeypatch.setenv("INFERCTL_STATE", str(tmp_path))
     monkeypatch.setattr(Release, "recover", lambda _: None)
+    monkeypatch.setattr(Release, "_lent_by", lambda _: 0)
+    monkeypatch.setattr(Release, "status", lambda _: "")
     monkeypatch.setattr(Release, "last_deployed", lambda _: before)
     monkeypatch.setattr(Release, "upgrade", upgrade)
     monkeypatch.setattr(Release, "undo", undo)
@@ -111,6 +115,8 @@ def test_install_waits_as_long_as_the_engine_is_told_to_load(
     given: list[tuple[dict[str, Any], float]] = []
     monkeypatch.setenv("INFERCTL_STATE", str(tmp_path))
     monkeypatch.setattr(Release, "recover", lambda _: None)
+    monkeypatch.setattr(Release, "_lent_by", lambda _: 0)
+    monkeypatch.setattr(Release, "status", lambda _: "")
     monkeypatch.setattr(Release, "last_deployed", lambda _: 0)
     monkeypatch.setattr(Release, "upgrade", lambda _, values, wait: given.append((values, wait)))
     monkeypatch.setattr(engine, "publish", lambda *_, **__: "sha256:1")
