@@ -133,6 +133,26 @@ def test_abort_styles(start: Callable[..., Engine], style: str, tail: bytes) -> 
     assert engine.process.wait(5) == 0
 
 
+def test_abort_of_a_stream_that_waits(start: Callable[..., Engine]) -> None:
+    """With ABORT_STYLE=abort a stream that waited ends with [DONE] alone, as in vLLM; the one that ran says `abort`."""
+    engine = start("--max-num-seqs", "1", ABORT_STYLE="abort", INTER_TOKEN_SECONDS="0.05").serving()  # noqa: S106 - a time
+    body = b'{"messages":[{"role":"user","content":"x"}],"max_tokens":200,"stream":true}'
+    head = f"Host: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    request = f"POST /v1/chat/completions HTTP/1.1\r\n{head}".encode() + body
+    with engine.connect() as running, engine.connect() as waiting:
+        running.sendall(request)
+        engine.wait_for(lambda: engine.sample("vllm:generation_tokens_total") > 1)
+        waiting.sendall(request)
+        engine.wait_for(lambda: engine.sample("vllm:num_requests_waiting") == 1)
+        engine.process.send_signal(signal.SIGTERM)
+        ran = b"".join(iter(lambda: running.recv(65536), b""))
+        waited = b"".join(iter(lambda: waiting.recv(65536), b""))
+    assert b'"finish_reason":"abort"' in ran
+    assert waited.startswith(b"HTTP/1.1 200 ")
+    assert waited.endswith(b"\r\n\r\ne\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")
+    assert engine.process.wait(5) == 0
+
+
 @pytest.mark.parametrize("style", ["error", "done", "abort", "silence"])
 def test_abort_styles_of_whole_answers(start: Callable[..., Engine], style: str) -> None:
     """What is not streamed is a 500 when it is given up; with ABORT_STYLE=abort it is a 200 with the tokens so far."""

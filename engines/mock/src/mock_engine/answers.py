@@ -206,7 +206,7 @@ class Stream(Answer):
             return
         if self._abort_style == "error":
             self.writer.write_chunk(error_event(error_object(500, reason, "InternalServerError")))
-        elif self._abort_style == "abort":
+        elif self._abort_style == "abort" and self.opened:  # one that waited was never seen to say `abort`
             for choice in self._choices:
                 closing = self.shape.closing(choice.index, b"", "abort", self.sequence, usage=None, fingerprint=True)
                 self.write(closing)
