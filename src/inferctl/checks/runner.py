@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -80,31 +82,66 @@ def run_all(
         else:
             runs.append((check, files))
     programs = locate(check for check, _ in runs)
+    children = _Children()
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        futures = [pool.submit(_run, check, files, programs[check.command[0]], root) for check, files in runs]
-        for future in as_completed(futures):
-            done(future.result())
-            results.append(future.result())
+        futures = [pool.submit(_run, check, files, programs[check.command[0]], root, children) for check, files in runs]
+        try:
+            for future in as_completed(futures):
+                done(future.result())
+                results.append(future.result())
+        except BaseException:
+            # Interrupted: what has not begun does not begin.
+            children.end()
+            raise
     return sorted(results, key=lambda result: checks.index(result.check))
 
 
-def _run(check: Check, files: list[str], program: str, root: Path) -> Result:
+class _Children:
+    """The programs that run, so that all can be ended at once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._started: list[subprocess.Popen[bytes]] = []
+        self._ended = False
+
+    def start(self, command: Sequence[str], root: Path) -> subprocess.Popen[bytes] | None:
+        """Start a program in ``root``; None once all were ended."""
+        with self._lock:
+            if self._ended:
+                return None
+            child = subprocess.Popen(
+                command,
+                cwd=root,
+                env=environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
+            self._started.append(child)
+            return child
+
+    def end(self) -> None:
+        """Interrupt every program, so that tests take down what they brought up, and start no other."""
+        with self._lock:
+            self._ended = True
+            for child in self._started:
+                child.send_signal(signal.SIGINT)
+
+
+def _run(check: Check, files: list[str], program: str, root: Path, children: _Children) -> Result:
     began = time.monotonic()
-    try:
-        ended = subprocess.run(
-            # A name that begins with a dash would be taken for an option.
-            [program, *check.command[1:], *(f"./{name}" if name.startswith("-") else name for name in files)],
-            cwd=root,
-            env=environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            check=False,
-            timeout=_SECONDS,
-        )
-    except subprocess.TimeoutExpired as error:
-        output = (error.stdout or b"").decode(errors="replace")
-        return Result(check, State.FAILED, _SECONDS, f"{output}\nnot done after {_SECONDS} s, ended")
-    output = ended.stdout.decode(errors="replace")
-    failed = ended.returncode != 0 or (check.silent and bool(output.strip()))
+    # A name that begins with a dash would be taken for an option.
+    names = [f"./{name}" if name.startswith("-") else name for name in files]
+    child = children.start([program, *check.command[1:], *names], root)
+    if child is None:
+        return Result(check, State.FAILED, output="interrupted")
+    with child:
+        try:
+            printed, _ = child.communicate(timeout=_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            child.kill()
+            output = (error.output or b"").decode(errors="replace")
+            return Result(check, State.FAILED, _SECONDS, f"{output}\nnot done after {_SECONDS} s, ended")
+    output = printed.decode(errors="replace")
+    failed = child.returncode != 0 or (check.silent and bool(output.strip()))
     return Result(check, State.FAILED if failed else State.OK, time.monotonic() - began, output)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -92,6 +93,22 @@ def test_check_that_never_ends_is_ended_and_fails(tmp_path: Path, monkeypatch: p
     result = outcomes([check], [], tmp_path)["slow"]
     assert result.state is State.FAILED
     assert result.output.splitlines() == ["begun", "", "not done after 1 s, ended"]
+
+
+def test_interrupted_run_ends_what_runs_and_begins_nothing_more(tmp_path: Path) -> None:
+    """After Ctrl-C no further check begins, and the one that runs is not waited for."""
+
+    def interrupt(_: Result) -> None:
+        raise KeyboardInterrupt
+
+    quick = program(tmp_path, "quick", "exit 0")
+    slow = program(tmp_path, "slow", "exec sleep 60")
+    later = program(tmp_path, "later", f"touch {tmp_path}/begun")
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run_all([quick, slow, later], [], root=tmp_path, jobs=1, done=interrupt)
+    assert time.monotonic() - began < 30
+    assert not (tmp_path / "begun").exists()
 
 
 def test_files_of_a_checkout_are_those_that_git_would_keep(tmp_path: Path) -> None:
