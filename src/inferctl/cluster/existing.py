@@ -25,6 +25,8 @@ _REGISTRY = "INFERCTL_REGISTRY"
 _PULL = "INFERCTL_REGISTRY_PULL"
 _PLAIN_HTTP = "INFERCTL_REGISTRY_PLAIN_HTTP"
 _OLDEST = (1, 30)  # Chart.yaml's kubeVersion: the native sleep of preStop
+#: How kubectl ends that finds neither a certificate nor a token, and asks for a user name that nobody types.
+_ASKED = "\nerror: EOF"
 _ADDRESS = re.compile(r"[a-zA-Z0-9.-]+(:[0-9]+)?(/[a-z0-9]+([._/-][a-z0-9]+)*)?")
 
 
@@ -59,10 +61,7 @@ class ExistingBackend:
         with progress.step(f"asking the cluster of context {self.context!r}"):
             _, problem = self._version()
         if problem:
-            raise EnvironmentProblem(
-                f"the cluster of context {self.context!r} cannot be used: {problem}\n"
-                f"see what this says: kubectl --context {self.context} version"
-            )
+            raise EnvironmentProblem(f"the cluster of context {self.context!r} cannot be used: {problem}\n{self._hint}")
         return target
 
     def down(self, progress: Progress) -> None:
@@ -97,13 +96,17 @@ class ExistingBackend:
             "backend": self.name,
             "name": self.context,
             "up": not problem,
-            "problem": problem,
+            "problem": f"{problem}; {self._hint}" if problem else "",
             "kubernetes": version,
             "registry": os.environ.get(_REGISTRY, ""),
             "kubeconfig": str(self.kubeconfig),
             "context": self.context,
             "nodes": [] if problem else self._nodes(),
         }
+
+    @property
+    def _hint(self) -> str:
+        return f"see what this says: kubectl --kubeconfig {self.kubeconfig} --context {self.context} version"
 
     def _version(self) -> tuple[str, str]:
         """The version of the cluster, and why no release can be put there; empty what does not apply."""
@@ -113,6 +116,8 @@ class ExistingBackend:
             version, minor = str(answer["gitVersion"]), int(re.sub(r"\D.*", "", answer["minor"]))
             new_enough = (int(answer["major"]), minor) >= _OLDEST
         except CommandFailed as error:
+            if str(error).endswith(_ASKED):
+                return "", "kubectl asks for a user name: the kubeconfig has no credentials for the context's user"
             return "", str(error).splitlines()[-1]
         except (ValueError, LookupError, TypeError) as error:
             return "", f"what answers is no Kubernetes ({error})"

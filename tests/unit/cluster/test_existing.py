@@ -124,6 +124,7 @@ def test_nodes_may_know_the_registry_by_another_address(user: Machine, monkeypat
     ("answer", "code", "why"),
     [
         ("Unable to connect to the server: dial tcp: no route", 1, "no route"),
+        ("error: EOF", 1, "has no credentials for the context's user"),
         ("<html>login</html>", 0, "Expecting value"),
         ('{"major": "1", "minor": "29", "gitVersion": "v1.29.8"}', 0, "it is Kubernetes v1.29.8"),
     ],
@@ -223,7 +224,8 @@ def test_status_of_a_cluster_that_does_not_answer_says_why(
     said = capsys.readouterr().out
     for text in (
         "cluster staging (existing): not up", f"context: staging of {user.home}/kubeconfig",
-        "problem: Unable to connect to the server: no route to host", "name one with INFERCTL_REGISTRY",
+        "problem: Unable to connect to the server: no route to host; see what this says: kubectl",
+        "name one with INFERCTL_REGISTRY",
     ):  # fmt: skip
         assert text in said
 
