@@ -103,10 +103,17 @@ class Run:
         """Within which the release's pods are replaced, by the time-outs in its values: to load, and to end."""
         return serving(self.release, self.values).replace_seconds
 
-    def deploy(self) -> None:
-        """Have Helm bring the values about, and wait until the release is at rest; load must not run yet."""
+    def deploy(self, *, alone: bool) -> None:
+        """Have Helm bring the values about, and wait until the release is at rest; load must not run yet.
+
+        Args:
+            alone: nobody else sends to the release, so that pods on their way out have nothing to drain.
+        """
         self.release.upgrade(self.values)
-        self._wait_at_rest(leaving=lambda: hurry_leaving(self._api, self.release))
+        if alone:
+            self._wait_at_rest(leaving=lambda: hurry_leaving(self._api, self.release))
+        else:
+            self._wait_at_rest()
 
     def wait_at_rest(self) -> None:
         """Wait until every wanted pod is Ready and of the newest version, and no other is left."""

@@ -79,3 +79,16 @@ def test_drain_that_goes_on_keeps_others_from_the_release(run: tested.Run, tmp_p
     run.end_programs()
     with other.held(0.1):
         assert drain.returncode
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_pods_that_may_serve_others_are_not_hurried(
+    run: tested.Run, monkeypatch: pytest.MonkeyPatch, *, alone: bool
+) -> None:
+    """Pods on their way out are ended at once only where a session is alone: elsewhere somebody may read from them."""
+    hurried: list[str] = []
+    monkeypatch.setattr(Release, "upgrade", lambda *_, **__: None)
+    monkeypatch.setattr(tested, "unsettled", lambda *_: "")
+    monkeypatch.setattr(tested, "hurry_leaving", lambda _, release: hurried.append(release.name))
+    run.deploy(alone=alone)
+    assert hurried == (["chat"] if alone else [])
