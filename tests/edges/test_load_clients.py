@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.edges.conftest import Engine
 
 REQUESTS = 50
@@ -27,14 +27,24 @@ ANSWER_TOKENS = 16
 SECONDS = 300
 
 
-def run(*words: str, folder: Path) -> None:
-    """Runs a client in a folder of its own, without a way to the internet's models.
+@pytest.fixture
+def tokenizer() -> str:
+    """The folder with a tokenizer."""
+    named = os.environ.get("EDGES_TOKENIZER", "")
+    assert Path(named, "tokenizer.json").is_file(), f"EDGES_TOKENIZER={named!r}: name a folder with a tokenizer.json"
+    return str(Path(named).absolute())
+
+
+def run(variable: str, *arguments: str, folder: Path) -> None:
+    """Runs the client that a variable names in a folder of its own, without a way to the internet's models.
 
     Raises:
         AssertionError: it ended with another code than 0; with the end of what it printed.
     """
+    program = shutil.which(os.environ[variable])
+    assert program is not None
     done = subprocess.run(
-        words,
+        [Path(program).absolute(), *arguments],
         cwd=folder,
         env=os.environ | {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "HOME": str(folder)},
         stdout=subprocess.PIPE,
@@ -57,13 +67,13 @@ def counted(engine: Engine, before: dict[str, Any]) -> tuple[float, float]:
 
 @pytest.mark.program("EDGES_VLLM_BENCH")
 @pytest.mark.parametrize(("backend", "path"), [("openai-chat", "/v1/chat/completions"), ("openai", "/v1/completions")])
-def test_vllm_bench_serve(engine: Engine, tmp_path: Path, backend: str, path: str) -> None:
+def test_vllm_bench_serve(engine: Engine, tokenizer: str, tmp_path: Path, backend: str, path: str) -> None:
     """`vllm bench serve` gets every answer whole, measures each latency, and counts what the engine counts."""
     before = engine.metrics()
     run(
-        os.environ["EDGES_VLLM_BENCH"], "bench", "serve", "--backend", backend, "--endpoint", path,
+        "EDGES_VLLM_BENCH", "bench", "serve", "--backend", backend, "--endpoint", path,
         "--base-url", f"http://127.0.0.1:{engine.port}", "--model", "mock/mock-8b",
-        "--tokenizer", os.environ["EDGES_TOKENIZER"], "--dataset-name", "random",
+        "--tokenizer", tokenizer, "--dataset-name", "random",
         "--random-input-len", str(PROMPT_TOKENS), "--random-output-len", str(ANSWER_TOKENS),
         "--num-prompts", str(REQUESTS), "--max-concurrency", str(AT_ONCE), "--ignore-eos", "--disable-tqdm",
         "--save-result", "--save-detailed", "--result-filename", "result.json",
@@ -79,15 +89,15 @@ def test_vllm_bench_serve(engine: Engine, tmp_path: Path, backend: str, path: st
 
 
 @pytest.mark.program("EDGES_GUIDELLM")
-def test_guidellm(engine: Engine, tmp_path: Path) -> None:
+def test_guidellm(engine: Engine, tokenizer: str, tmp_path: Path) -> None:
     """Guidellm gets every answer whole, streamed and with usage, and counts what the engine counts."""
     before = engine.metrics()
     run(
-        os.environ["EDGES_GUIDELLM"], "run", "--disable-console",
+        "EDGES_GUIDELLM", "run", "--disable-console",
         "--backend", f"kind=openai_http,target=http://127.0.0.1:{engine.port},model=mock/mock-8b",
         "--profile", f"kind=concurrent,streams={AT_ONCE}",
         "--constraint", f"kind=max_requests,count={REQUESTS}",
-        "--tokenizer", f"kind=huggingface_auto,model={os.environ['EDGES_TOKENIZER']}",
+        "--tokenizer", f"kind=huggingface_auto,model={tokenizer}",
         "--data", f"kind=synthetic_text,prompt_tokens={PROMPT_TOKENS},output_tokens={ANSWER_TOKENS}",
         "--output", "kind=json,path=result.json",
         folder=tmp_path,
