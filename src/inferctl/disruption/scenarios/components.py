@@ -34,7 +34,7 @@ class _Restart(OneNode):
 
     def settled(self, run: Run) -> None:
         """Serve on for a while, then be at rest."""
-        run.wait_requests(300)
+        run.wait_requests(400)
         run.wait_at_rest()
 
 

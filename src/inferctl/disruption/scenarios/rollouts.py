@@ -88,7 +88,7 @@ class BadRollout(Scenario):
     def settled(self, run: Run) -> None:
         """Serve on for a while beside the stuck version; in the control, see that nothing serves any more."""
         if run.control is None:
-            run.wait_requests(200)
+            run.wait_requests(300)
         else:
             run.wait_loss()
 
@@ -141,7 +141,7 @@ class Rollback(BadRollout):
     def settled(self, run: Run) -> None:
         """The good version is at rest again."""
         run.wait_at_rest()
-        run.wait_requests(20)
+        run.wait_requests(150)
 
 
 class Scale(Scenario):
@@ -210,7 +210,7 @@ class TwoModels(Scenario):
     def settled(self, run: Run) -> None:
         """Serve on beside it; in the control, see that nothing serves any more."""
         if run.control is None:
-            run.wait_requests(200)
+            run.wait_requests(300)
         else:
             run.wait_loss()
 
