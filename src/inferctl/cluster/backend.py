@@ -7,18 +7,13 @@ import shutil
 import sys
 from typing import TYPE_CHECKING, Protocol
 
-from inferctl.cluster.embedded_backend import EmbeddedBackend
-from inferctl.cluster.existing import ExistingBackend
-from inferctl.cluster.kind import KindBackend
+from inferctl.cluster.spec import DEFAULT_CLUSTER
 from inferctl.errors import CommandFailed, EnvironmentProblem, UsageError
 from inferctl.process.command import run
 
 if TYPE_CHECKING:
     from inferctl.cluster.target import Target
     from inferctl.console import Progress
-
-#: The name of the cluster that a person works with, unless told otherwise.
-DEFAULT_CLUSTER = "inference"
 
 
 class Backend(Protocol):
@@ -57,12 +52,19 @@ def choose(name: str = "", cluster: str = "", kubernetes: str = "") -> Backend:
     backend = name or os.environ.get("INFERCTL_BACKEND", "") or _fitting()
     if kubernetes and backend in {"kind", "existing"}:
         raise UsageError(f"--kubernetes {kubernetes}: only the embedded cluster has other versions, not {backend}")
+    # Imported when it is chosen: the cluster's client and cryptography take longer to load than a mistake to tell.
     match backend:
         case "embedded":
+            from inferctl.cluster.embedded_backend import EmbeddedBackend  # noqa: PLC0415 - see above
+
             return EmbeddedBackend(named or DEFAULT_CLUSTER, kubernetes)
         case "kind":
+            from inferctl.cluster.kind import KindBackend  # noqa: PLC0415 - see above
+
             return KindBackend(named or DEFAULT_CLUSTER)
         case "existing":
+            from inferctl.cluster.existing import ExistingBackend  # noqa: PLC0415 - see above
+
             return ExistingBackend(named)
         case unknown:
             raise UsageError(f"backend {unknown!r}: write embedded, kind or existing")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path  # noqa: TC003 - typer reads annotations at run time
 from typing import Annotated
 
@@ -11,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from inferctl.cluster import inspection
-from inferctl.cluster.backend import DEFAULT_CLUSTER, choose
-from inferctl.cluster.embedded_backend import EmbeddedBackend
+from inferctl.cluster.backend import choose
+from inferctl.cluster.spec import DEFAULT_CLUSTER, ClusterSpec
 from inferctl.console import Progress
 from inferctl.errors import UsageError
 from inferctl.process.command import tail
@@ -110,9 +111,10 @@ def logs(
 
     Example: inferctl cluster logs worker/kubelet --lines 100
     """
-    found = inspection.logs(EmbeddedBackend(name or DEFAULT_CLUSTER).spec)
+    spec = _embedded(name)
+    found = inspection.logs(spec)
     if not found:
-        raise UsageError(f"cluster {name or DEFAULT_CLUSTER!r} has no logs; bring it up with: ./just cluster-up")
+        raise UsageError(f"cluster {spec.name!r} has no logs; bring it up with: ./just cluster-up")
     if not component:
         typer.echo("\n".join(found))
         return
@@ -130,5 +132,11 @@ def export(
 
     Example: inferctl cluster export /tmp/cluster-report
     """
-    inspection.export(EmbeddedBackend(name or DEFAULT_CLUSTER).spec, folder)
+    inspection.export(_embedded(name), folder)
     typer.echo(f"written: {folder}")
+
+
+def _embedded(name: str) -> ClusterSpec:
+    """The embedded cluster of this name, or of the one that the environment names, be it up or not."""
+    wanted = name or os.environ.get("INFERCTL_CLUSTER_NAME") or DEFAULT_CLUSTER
+    return ClusterSpec.load(wanted) or ClusterSpec(wanted)

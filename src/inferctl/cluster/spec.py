@@ -20,6 +20,8 @@ from inferctl.paths import state_root
 if TYPE_CHECKING:
     from pathlib import Path
 
+#: The name of the cluster that a person works with, unless told otherwise.
+DEFAULT_CLUSTER = "inference"
 #: The file of a cluster's folder that says which cluster it is.
 SPEC_FILE = "cluster.json"
 #: Where node networks come from: one /24 per cluster, by index.

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inferctl.cluster import preflight
-from inferctl.cluster.backend import DEFAULT_CLUSTER
 from inferctl.cluster.preflight import Problem
-from inferctl.cluster.spec import ClusterSpec
+from inferctl.cluster.spec import DEFAULT_CLUSTER, ClusterSpec
 from inferctl.errors import CommandFailed, EnvironmentProblem
 from inferctl.paths import ROOT
 from inferctl.process.command import run

@@ -47,11 +47,11 @@ def test_commands_that_need_no_cluster_work(document: str, tmp_path: Path) -> No
     ("right", "wrong"),
     [
         ("inferctl values check my-model.yaml", "inferctl values check my-modle.yaml"),
-        ("./just doctor", "./just docter"),
+        ("inferctl values init my-model.yaml", "inferctl values int my-model.yaml"),
     ],
 )
 def test_readme_with_a_wrong_command_is_found(right: str, wrong: str, tmp_path: Path) -> None:
-    """The control: one misspelt file or recipe, and the test above fails."""
+    """The control: one misspelt file or command, and the test above fails."""
     text = (ROOT / "README.md").read_text()
     assert right in text
     assert run(_without_cluster(text.replace(right, wrong)), tmp_path, _VARIABLES, seconds=_SECONDS).returncode != 0
