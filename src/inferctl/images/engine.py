@@ -82,7 +82,15 @@ def _install_wheels(folder: Path, python: str, scratch: Path) -> None:
             f"--target={folder}", f"--requirement={wanted}",
         ]
     )  # fmt: skip
-    shutil.rmtree(folder / "bin", ignore_errors=True)  # scripts that name the building machine's Python
+    _forget_scripts(folder)
+
+
+def _forget_scripts(folder: Path) -> None:
+    """Remove scripts, and what is recorded of them: both depend on where the building machine's Python is."""
+    shutil.rmtree(folder / "bin", ignore_errors=True)
+    for record in folder.glob("*.dist-info/RECORD"):
+        lines = record.read_text().splitlines(keepends=True)
+        record.write_text("".join(line for line in lines if not line.startswith("../../bin/")))
 
 
 def _fingerprint(lowest: base.Base) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inferctl.errors import EnvironmentProblem
-from inferctl.images import base, crane
+from inferctl.images import base, crane, engine
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,3 +45,16 @@ def test_system_without_debian_packages_is_told_the_other_way(monkeypatch: pytes
     monkeypatch.setattr("platform.freedesktop_os_release", lambda: {"ID": "fedora", "VERSION_CODENAME": ""})
     with pytest.raises(EnvironmentProblem, match="engines/mock/Dockerfile"):
         base.build()
+
+
+def test_packages_are_the_same_wherever_the_building_python_is(tmp_path: Path) -> None:
+    """A script names that Python in its first line, and the package's record has the script's hash: neither is kept."""
+    for place, digest in (("here", "sha256=aa,221"), ("there", "sha256=bb,225")):
+        package = tmp_path / place / "web-1.dist-info"
+        package.mkdir(parents=True)
+        (package / "RECORD").write_text(f"../../bin/web,{digest}\nweb/bin/a.py,sha256=cc,1\n")
+        (tmp_path / place / "bin").mkdir()
+        (tmp_path / place / "bin" / "web").write_text(f"#!/{place}/python\n")
+        engine._forget_scripts(tmp_path / place)
+        assert not (tmp_path / place / "bin").exists()
+        assert (package / "RECORD").read_text() == "web/bin/a.py,sha256=cc,1\n"
