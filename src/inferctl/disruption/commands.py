@@ -14,6 +14,7 @@ from rich.table import Table
 from inferctl.cluster.backend import choose
 from inferctl.console import Progress
 from inferctl.disruption.catalog import QUICK, SCENARIOS, chosen
+from inferctl.disruption.controls import held_to_controls
 from inferctl.disruption.cordons import Cordons
 from inferctl.disruption.drain_test import drain_test
 from inferctl.disruption.rollout_test import rollout_test
@@ -278,6 +279,7 @@ def _conclude(results: list[Result], *, as_json: bool) -> int:
     """Print all verdicts when there are several; loss outweighs what was not measured."""
     if not results:
         raise InferctlError("no scenario can run on this cluster; see inferctl test --list")
+    results = held_to_controls(results)
     outcomes = [result.verdict.outcome for result in results]
     worst = next((o for o in (Outcome.LOSS, Outcome.NOT_MEASURED) if o in outcomes), Outcome.PROVEN)
     if as_json:

@@ -216,7 +216,7 @@ class Session:
             control=run.control is not None,
             enough=scenario.enough,
             restored_within=scenario.restored_within,
-            kept_allowed=kept * max(1, len(found.struck)),
+            kept=kept,
             young=frozenset(load.load.name for load in run.loads if load.load.max_age),
         )
         lost = verdict.outcome is Outcome.LOSS or (run.control and verdict.outcome is Outcome.PROVEN)

@@ -60,7 +60,7 @@ def judge(
     control: bool = False,
     enough: int = 1,
     restored_within: float | None = None,
-    kept_allowed: int = 0,
+    kept: int = 0,
     young: frozenset[str] = frozenset(),
 ) -> Verdict:
     """Judge what a run found by what its scenario promises.
@@ -71,7 +71,7 @@ def judge(
         control: the protection had been taken away: only loss is a result then.
         enough: streams that must have been at risk.
         restored_within: class B: seconds after which no request may fail any more.
-        kept_allowed: requests that may be refused on kept connections: one per connection and retired pod.
+        kept: kept connections; one request on each may be refused for each pod that was told to stop.
         young: loads whose connections are younger than the preStop sleep: none of theirs may be refused.
     """
     if reason := _unmeasured(found, promise):
@@ -79,7 +79,7 @@ def judge(
     if control or promise is Promise.LOSES:
         return _must_lose(found, promise, control=control)
     complaints = _complaints(found, promise, restored_within)
-    complaints += _kept_complaints(found, kept_allowed, young) if promise is Promise.A else []
+    complaints += _kept_complaints(found, kept * len(found.retired), young) if promise is Promise.A else []
     if complaints:
         return Verdict(Outcome.LOSS, f"{_lost(found)} of {found.total} requests lost: {'; '.join(complaints)}")
     if reason := _too_little(found, promise, enough):

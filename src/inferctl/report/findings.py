@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 CUT, REFUSED, KEPT, UNFINISHED = "cut", "refused", "refused on a kept connection", "unfinished"
 _HTTP_OK, _SERVER_ERROR = 200, 500
+#: What the load generator calls a reused connection that ended before the first byte of an answer.
+_STALE = "stale_keepalive"
 #: -ln(0.05): none of n lost bounds the loss rate at this over n with 95 % confidence.
 _RULE_OF_THREE = 3.0
 
@@ -34,9 +36,10 @@ def fate(request: Request, retired: Iterable[str] = ()) -> str:
         return UNFINISHED
     if request.first_token is not None or request.chunks or request.http == _HTTP_OK:
         return CUT
-    unanswered = request.http == 0
-    draining = request.http == _SERVER_ERROR and request.pod in retired
-    return KEPT if request.reused and (unanswered or draining) else REFUSED
+    # Silence on a kept connection is no refusal: only one that was closed before it was heard of is safe to tell apart.
+    closed = request.outcome == _STALE
+    draining = request.reused and request.http == _SERVER_ERROR and request.pod in retired
+    return KEPT if closed or draining else REFUSED
 
 
 @dataclass
@@ -91,7 +94,7 @@ def find(state: State) -> Findings:
         if request.end is None:
             continue
         found.total += 1
-        how = fate(request, found.struck)
+        how = fate(request, found.retired)
         if how == OK:
             found.ok += 1
         else:

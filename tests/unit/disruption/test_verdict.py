@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from inferctl.disruption.verdict import Outcome, Promise, judge
@@ -54,22 +56,30 @@ def test_class_a_allows_none(kind: str) -> None:
 
 def test_kept_refusals_are_told_not_hidden() -> None:
     """A refusal on a kept connection is no loss, but stands in the line."""
-    verdict = judge(_found(kept=_requests(3)), Promise.A, kept_allowed=4)
+    verdict = judge(_found(kept=_requests(3)), Promise.A, kept=4)
     assert verdict.outcome is Outcome.PROVEN
     assert "3 refused on a kept connection (safe to retry)" in verdict.reason
 
 
 def test_kept_refusals_have_a_limit() -> None:
     """More than one per connection and retired pod is loss."""
-    verdict = judge(_found(kept=_requests(5)), Promise.A, kept_allowed=4)
+    verdict = judge(_found(kept=_requests(5)), Promise.A, kept=4)
     assert verdict.outcome is Outcome.LOSS
     assert "at most 4 may be" in verdict.reason
+
+
+def test_kept_refusals_need_a_retired_pod() -> None:
+    """Where no pod is told to stop, nothing excuses a refusal, on a kept connection either."""
+    found = replace(_found(kept=_requests(1)), retired=[])
+    verdict = judge(found, Promise.A, kept=4)
+    assert verdict.outcome is Outcome.LOSS
+    assert "1 requests refused on kept connections, at most 0 may be" in verdict.reason
 
 
 def test_young_connections_are_never_refused() -> None:
     """With connections younger than the preStop sleep one refusal is loss."""
     found = _found(kept=_requests(1, client="short-young"))
-    verdict = judge(found, Promise.A, kept_allowed=4, young=frozenset({"short-young"}))
+    verdict = judge(found, Promise.A, kept=4, young=frozenset({"short-young"}))
     assert verdict.outcome is Outcome.LOSS
     assert "younger than the preStop sleep" in verdict.reason
 

@@ -28,6 +28,8 @@ def _request(**fields: Any) -> Request:  # noqa: ANN401 - the fields of a reques
         (_request(outcome="http_500", http=500, pod="old", reused=True), KEPT),
         (_request(outcome="http_500", http=500, pod="serving", reused=True), REFUSED),
         (_request(outcome="stale_keepalive", reused=True), KEPT),
+        (_request(outcome="stall", reused=True), REFUSED),
+        (_request(outcome="TimeoutError", reused=True), REFUSED),
         (_request(outcome="unfinished", chunks=3), UNFINISHED),
     ],
 )
