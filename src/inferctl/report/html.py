@@ -148,11 +148,10 @@ def _escaped(text: str) -> str:
 def _environment(state: State, start: float) -> list[tuple[str, str]]:
     known = [("began", datetime.fromtimestamp(start, UTC).isoformat(timespec="seconds"))]
     known += list(state.facts.get("run", {}).get("environment", {}).items())
-    known += [(f"load {name}", record["text"]) for name, record in sorted(state.clients.items())]
-    for name, said in sorted(state.summaries.items()):
-        late = said.get("lag", {}).get("p99")
-        if late is not None:
-            known.append((f"own lag of {name}, p99", f"{1000 * late:.1f} ms"))
+    for name, record in sorted(state.clients.items()):
+        late = state.summaries.get(name, {}).get("lag", {}).get("p99")
+        lag = "" if late is None else f"; own lag {1000 * late:.1f} ms (p99)"
+        known.append((f"load {name}", record["text"] + lag))
     return known
 
 

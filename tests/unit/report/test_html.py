@@ -51,9 +51,20 @@ def test_every_lost_request_is_listed(lossy: Any) -> None:  # noqa: ANN401 - a S
 
 
 def test_verdict_is_on_top(lossy: Any) -> None:  # noqa: ANN401 - a Story
-    """The verdict and its reason come before anything else."""
+    """The verdict with its reason comes first, then the numbers, then the environment, then the charts."""
     page = html.render(lossy.state)
-    assert page.index("2 of 3 requests lost") < page.index("<h2>")
+    verdict, numbers, environment = (
+        page.index("2 of 3 requests lost"), page.index("<span>streams cut</span>"), page.index("<dd>embedded</dd>"),
+    )  # fmt: skip
+    assert verdict < numbers < environment < page.index('class="chart"')
+    assert verdict < page.index("<h2>")
+
+
+def test_load_is_named_with_its_own_lag(lossy: Any) -> None:  # noqa: ANN401 - a Story
+    """Each load says what it sent and, once it has ended, how late it was itself."""
+    assert "<dd>4 streams</dd>" in html.render(lossy.state)
+    lossy.add(6, "summary", client="load", total=3, overloaded=0, lag={"p99": 0.0123})
+    assert "<dd>4 streams; own lag 12.3 ms (p99)</dd>" in html.render(lossy.state)
 
 
 def test_pod_band_is_split_at_sigterm(lossy: Any) -> None:  # noqa: ANN401 - a Story
