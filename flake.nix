@@ -37,6 +37,8 @@
             pkgs.libseccomp
             pkgs.mmdebstrap
             pkgs.nftables
+            pkgs.iptables
+            pkgs.conntrack-tools
             pkgs.pkg-config
             pkgs.util-linux
           ];

@@ -35,7 +35,7 @@ deploy *options:
 load release="mock" seconds="120" concurrency="4" node="":
     @inferctl load --release "$1" --seconds "$2" --concurrency "$3" --node "$4"
 
-# Say how the last load ended; exit code 1 if any of its requests did not end ok.
+# Say how the last load ended; exit code 1 if any of its requests did not end ok, 2 if nothing was measured.
 _load-result:
     @inferctl load --last
 

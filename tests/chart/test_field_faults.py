@@ -175,6 +175,8 @@ def test_changed_port_is_followed_everywhere(render: Render) -> None:
     found = render({"engine": {"port": 9000}})
     assert found.argv[:2] == ["--port", "9000"]
     assert found.engine["ports"] == [{"name": "http", "protocol": "TCP", "containerPort": 9000}]
+    for kind in ("startupProbe", "readinessProbe", "livenessProbe"):
+        assert found.engine[kind]["httpGet"]["port"] == "http"
     assert found.service["spec"]["ports"][0]["targetPort"] == "http"
     assert found.deployment["spec"]["template"]["metadata"]["annotations"]["prometheus.io/port"] == "9000"
 

@@ -32,7 +32,9 @@ def run_load(  # noqa: PLR0917 - the options of a command line, which typer pass
     name: Annotated[str, typer.Option(help="The cluster's name, or the context of an existing one.")] = "",
     last: Annotated[bool, typer.Option("--last", help="Send nothing; say again how the last load ended.")] = False,
 ) -> None:
-    """Stream answers from a release to a pod beside it and count how each ended; exit code 1 if any was not ok.
+    """Stream answers from a release to a pod beside it and count how each ended.
+
+    Exit code 0 if every request ended ok, 1 if any did not, 2 if the load came to no end of its own or sent nothing.
 
     Example: inferctl load --seconds 30 --concurrency 8
     """
@@ -74,5 +76,10 @@ def _tell_last() -> None:
 
 
 def _conclude(state: State) -> None:
-    if find(state).failures:
+    found = find(state)
+    if found.failures:
         raise typer.Exit(1)
+    if not found.total or not state.summaries:
+        why = "it was ended before it could say so itself" if found.total else "no request ended"
+        typer.echo(f"not measured: {why}")
+        raise typer.Exit(2)

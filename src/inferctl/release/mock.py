@@ -18,6 +18,8 @@ DEFAULT_NAME = "mock"
 _DIGEST = ROOT / "local" / "mock-engine.digest"
 #: What the chart allows a load to take, and what a node needs around it to pull and start an engine.
 _LOAD_SECONDS, _AROUND_SECONDS = 600, 120
+#: A busy machine needs some even for an engine that loads at once.
+_LEAST_SECONDS = 180
 #: A load that is long enough to see: pods answer 503 for this long after their start.
 STARTUP_DELAY_SECONDS = 15
 #: Without a share of its own, a busy node would starve the engine and its pauses would look like the rollout's doing.
@@ -56,7 +58,7 @@ def install(
         before = subject.last_deployed()
         try:
             with progress.step(f"helm upgrade --install {name}, until {replicas} pods are ready"):
-                subject.upgrade(values, wait=replicas * (startup_delay + _AROUND_SECONDS))
+                subject.upgrade(values, wait=max(_LEAST_SECONDS, replicas * (startup_delay + _AROUND_SECONDS)))
         except KeyboardInterrupt:
             _undo(subject, before, progress)
             raise
