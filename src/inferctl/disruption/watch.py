@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     _Labels = dict[str, str | Operator[Any] | Iterable[Any] | None] | None
 
 _AGAIN_SECONDS = 0.2
+#: The chart's name for the container that serves.
+_ENGINE = "engine"
 _OPEN = re.compile(r"SIGTERM: (\d+)")
 
 
@@ -47,6 +49,7 @@ class Watch:
         self._listed: set[str] = set()
         self._complete = threading.Event()
         self._logs: set[str] = set()
+        self._exits: set[str] = set()
         pods: _Labels = {"app.kubernetes.io/name": CHART_NAME}
         service: _Labels = {"kubernetes.io/service-name": release.resource}
         kinds: list[tuple[type[Any], _Labels]] = [
@@ -92,7 +95,7 @@ class Watch:
                 if key[1] not in names:
                     self._forget(key, fields)
         for thing in present:
-            # Warnings from before the first listing are history.
+            # Warnings from before the first listing are history, as are exits.
             if kind is not Event or kind.__name__ in self._listed:
                 self._take(kind, thing, gone=False)
         with self._lock:
@@ -107,6 +110,8 @@ class Watch:
             return
         fields = _DESCRIBE[kind](thing)
         with self._lock:
+            if kind is PodResource:
+                self._exited(thing)
             if gone:
                 self._forget(key, fields)
             elif self._known.get(key) != fields:
@@ -124,6 +129,16 @@ class Watch:
             self._report({**fields, "ready": [], "terminating": []})
         else:
             self._report({**fields, "state": "Gone"})
+
+    def _exited(self, pod: Any) -> None:  # noqa: ANN401 - a Pod
+        """Report the last end of its engine's container, once."""
+        if (fields := _describe_exit(pod)) is None:
+            return
+        container = fields.pop("container")
+        new = container not in self._exits
+        self._exits.add(container)
+        if new and PodResource.__name__ in self._listed:
+            self._report(fields)
 
     def _warn(self, event: Any) -> None:  # noqa: ANN401 - an Event
         if event.type == "Warning" or event.reason in {"Killing", "NodeNotReady", "TaintManagerEviction"}:
@@ -167,6 +182,22 @@ def _describe_pod(pod: Any) -> dict[str, Any]:  # noqa: ANN401 - a Pod
         "restarts": sum(s.restartCount for s in statuses),
         "reason": (waiting or ended or [""])[0] or "",
     }
+
+
+def _describe_exit(pod: Any) -> dict[str, Any] | None:  # noqa: ANN401 - a Pod
+    """The last end of its engine's container; None if it has not ended yet."""
+    for status in pod.status.containerStatuses or []:
+        for state in (status.state, status.lastState):
+            if status.name == _ENGINE and state and (ended := state.terminated) and ended.finishedAt:
+                return {
+                    "kind": "exit",
+                    "pod": pod.metadata.name,
+                    "finished": int(ended.finishedAt.timestamp()),
+                    "code": ended.exitCode,
+                    "reason": ended.reason or "",
+                    "container": ended.containerID or f"{pod.metadata.uid} {status.restartCount}",
+                }
+    return None
 
 
 def _describe_slice(piece: Any) -> dict[str, Any]:  # noqa: ANN401 - an EndpointSlice

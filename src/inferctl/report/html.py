@@ -59,6 +59,7 @@ def render(state: State) -> str:
         reason=verdict.get("reason", "the run was not finished"),
         numbers=_numbers(found),
         key=_KEY,
+        exits=any(pod.exits for pod in state.pods.values()),
         notes=_notes(state, start),
         lost=_lost_rows(found, start),
         environment=_environment(state, start),
@@ -198,4 +199,5 @@ def _pod(pod: Pod, start: float, end: float) -> dict[str, Any]:
         elif name in _COLOURS:
             bands.append([since - start, until - start, _COLOURS[name]])
     signals = [pod.sigterm - start] if pod.sigterm else []
-    return {"name": pod.name, "node": pod.node, "bands": bands, "signals": signals}
+    exits = [at - start for at in pod.exits]
+    return {"name": pod.name, "node": pod.node, "bands": bands, "signals": signals, "exits": exits}

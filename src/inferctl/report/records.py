@@ -24,6 +24,7 @@ _FIELDS: dict[str, dict[str, str]] = {
     "pod": {"pod": _TEXT, "release": _TEXT, "node": _TEXT, "state": _TEXT, "restarts": _NUMBER, "reason": _TEXT},
     "slice": {"ready": _TEXTS},
     "sigterm": {"pod": _TEXT},
+    "exit": {"pod": _TEXT, "finished": _NUMBER},
     "node": {"node": _TEXT, "state": _TEXT},
     "event": {"reason": _TEXT + _OPTIONAL, "object": _TEXT, "message": _TEXT + _OPTIONAL},
     "action": {"text": _TEXT},

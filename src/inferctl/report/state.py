@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from inferctl.report.timeline import Record
 
 OK = "ok"
+#: The kubelet tells when a container ended in whole seconds, rounded down.
+_KUBELET_SECONDS = 1.0
 
 
 @dataclass(slots=True)
@@ -54,6 +56,7 @@ class Pod:
         states: when it entered each state: Pending, Running, Ready, Unready, Terminating, Gone.
         deleted: when it was first seen to be told to stop.
         sigterm: when its engine said that it had the signal.
+        exits: when its engine's container ended, at most 1 s late; more than once if it was started again.
         gone: when it was gone.
         restarts: of its container.
     """
@@ -64,6 +67,7 @@ class Pod:
     states: list[tuple[float, str]] = field(default_factory=list)
     deleted: float | None = None
     sigterm: float | None = None
+    exits: list[float] = field(default_factory=list)
     gone: float | None = None
     restarts: int = 0
     reason: str = ""
@@ -117,9 +121,8 @@ class State:
                 self._request(record)
             case "pod":
                 self._pod(record)
-            case "sigterm":
-                if (pod := self.pods.get(record["pod"])) and pod.sigterm is None:
-                    pod.sigterm = record["t"]
+            case "sigterm" | "exit":
+                self._engine(record)
             case "slice":
                 self.ready = tuple(record["ready"])
             case "client":
@@ -168,3 +171,13 @@ class State:
         if state == "Gone":
             pod.gone = record["t"]
             pod.deleted = pod.deleted or record["t"]
+
+    def _engine(self, record: Record) -> None:
+        if (pod := self.pods.get(record["pod"])) is None:
+            return
+        if record["kind"] == "exit":
+            # The latest moment that the kubelet's word and ours leave: no answer shall seem to outlive it.
+            ended = min(record["t"], record["finished"] + _KUBELET_SECONDS)
+            pod.exits.append(max(ended, pod.sigterm or ended))
+        elif pod.sigterm is None:
+            pod.sigterm = record["t"]

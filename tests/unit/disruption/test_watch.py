@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import threading
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from lightkube.resources.core_v1 import Node, Pod
 from lightkube.resources.discovery_v1 import EndpointSlice
 
-from inferctl.disruption.watch import Watch, _describe_node, _describe_pod, _describe_slice
+from inferctl.disruption.watch import Watch, _describe_exit, _describe_node, _describe_pod, _describe_slice
+from inferctl.report.recorder import Recorder
+from inferctl.report.timeline import read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 _RUNNING = {"state": {"running": {}}, "restartCount": 0, "ready": False, "image": "i", "imageID": "", "name": "engine"}
+
+
+_ENDED = {
+    "terminated": {
+        "containerID": "containerd://a", "exitCode": 0, "finishedAt": "2026-01-01T00:00:05Z", "reason": "Completed",
+    }
+}  # fmt: skip
 
 
 def _pod(status: dict[str, Any], *, ready: bool = False, deleted: str | None = None) -> dict[str, Any]:
@@ -51,6 +64,75 @@ def test_reasons_of_a_pod() -> None:
     ended = {"lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}, "restartCount": 1}
     assert _pod(ended)["reason"] == "OOMKilled"
     assert _pod({**ended, "state": {"waiting": {"reason": "CrashLoopBackOff"}}})["reason"] == "CrashLoopBackOff"
+
+
+def _exiting(**status: Any) -> Pod:  # noqa: ANN401 - fields of a container's status
+    containers = [{**_RUNNING, "name": "sidecar", "state": _ENDED}, {**_RUNNING, **status}]
+    metadata = {"name": "pod", "uid": "u", "labels": {"app.kubernetes.io/instance": "model"}}
+    pod = {"metadata": metadata, "spec": {"containers": []}, "status": {"containerStatuses": containers}}
+    return cast("Pod", Pod.from_dict(pod))
+
+
+@pytest.mark.parametrize("status", [{"state": _ENDED}, {"lastState": _ENDED, "restartCount": 1}])
+def test_exit_of_an_engine(status: dict[str, Any]) -> None:
+    """The kubelet says when the engine ended, of a container that is over and of one that was started again."""
+    exited = _describe_exit(_exiting(**status))
+    assert exited == {
+        "kind": "exit", "pod": "pod", "finished": 1767225605, "code": 0, "reason": "Completed",
+        "container": "containerd://a",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "status",
+    [{}, {"state": {"terminated": {"exitCode": 137, "finishedAt": None, "reason": "ContainerStatusUnknown"}}}],
+)
+def test_engine_that_is_not_known_to_have_ended(status: dict[str, Any]) -> None:
+    """An engine that runs has no exit, whatever its neighbours do; nor has one whose end nobody saw."""
+    assert _describe_exit(_exiting(**status)) is None
+
+
+@pytest.fixture
+def recorder(tmp_path: Path) -> Iterator[Recorder]:
+    """A recorder with a timeline of its own."""
+    recorder = Recorder(tmp_path / "timeline.jsonl")
+    yield recorder
+    recorder.close()
+
+
+@pytest.fixture
+def watch(monkeypatch: pytest.MonkeyPatch, recorder: Recorder) -> Watch:
+    """A watch that has listed nothing yet, whose threads do nothing, with a recorder."""
+    monkeypatch.setattr(Watch, "_follow", lambda *_: None)
+    monkeypatch.setattr(Watch, "_listen", lambda *_: None)
+    watch = Watch(SimpleNamespace(resource="mock-inference-service"))  # type: ignore[arg-type]
+    watch._recorder = recorder
+    return watch
+
+
+def test_exit_is_recorded_once_and_before_the_pod_is_gone(watch: Watch, recorder: Recorder) -> None:
+    """However often the cluster repeats an end, it is told once; a second container of the pod has one of its own."""
+    watch._reconcile(Pod, [_exiting()])
+    again = {"terminated": {**_ENDED["terminated"], "containerID": "containerd://b", "exitCode": 137}}
+    for status in ({"state": _ENDED}, {"lastState": _ENDED}, {"state": again, "lastState": _ENDED}):
+        watch._take(Pod, _exiting(**status), gone=False)
+    watch._take(Pod, _exiting(state=again), gone=True)
+    told = [record for record in read(recorder.path) if record["kind"] == "exit" or record.get("state") == "Gone"]
+    assert [(record["kind"], record.get("code")) for record in told] == [("exit", 0), ("exit", 137), ("pod", None)]
+
+
+def test_exit_that_only_the_last_event_tells_is_recorded(watch: Watch, recorder: Recorder) -> None:
+    """Where the end and the removal come as one event, the end is told first."""
+    watch._reconcile(Pod, [_exiting()])
+    watch._take(Pod, _exiting(state=_ENDED), gone=True)
+    assert [record["kind"] for record in read(recorder.path)][-2:] == ["exit", "pod"]
+
+
+def test_exit_from_before_the_first_listing_is_history(watch: Watch, recorder: Recorder) -> None:
+    """A pod that was restarted long ago adds nothing to a run, neither when it is listed first nor later."""
+    for _ in range(2):
+        watch._reconcile(Pod, [_exiting(lastState=_ENDED, restartCount=1)])
+    assert not any(record["kind"] == "exit" for record in read(recorder.path))
 
 
 def test_endpoints() -> None:

@@ -75,6 +75,18 @@ def test_pod_band_is_split_at_sigterm(lossy: Any) -> None:  # noqa: ANN401 - a S
     assert bands[1][1] == bands[2][0] == data["pods"][0]["signals"][0]
 
 
+def test_exit_of_the_engine_is_marked(lossy: Any) -> None:  # noqa: ANN401 - a Story
+    """The moment at which the engine ended is on the band and in the key; a timeline that lacks it is drawn without."""
+    assert "the engine exited" not in html.render(lossy.state)
+    lossy.add(3.9, "exit", pod="model-aaa-old", finished=3, code=0, reason="Completed")
+    page = html.render(lossy.state)
+    data = json.loads(re.search(r'type="application/json">(.*?)</script>', page)[1])  # type: ignore[index]
+    (pod,) = data["pods"]
+    assert pod["exits"] == [pytest.approx(2.9)]
+    assert pod["bands"][2][0] < pod["exits"][0] < pod["bands"][2][1]
+    assert "the engine exited" in page
+
+
 def test_lost_request_is_shown_with_its_last_bytes(lossy: Any) -> None:  # noqa: ANN401 - a Story
     """Line ends are written out, since they are what shows where an answer was cut."""
     assert r"<code>data: {&#34;id&#34;: &#34;1&#34;\r\n</code>" in html.render(lossy.state)

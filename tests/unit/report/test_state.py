@@ -37,6 +37,24 @@ def test_first_sigterm_counts(story: Any) -> None:  # noqa: ANN401 - a Story
     assert story.state.pods["pod"].sigterm == 1
 
 
+def test_exit_is_never_early_and_at_most_a_second_late(story: Any) -> None:  # noqa: ANN401 - a Story
+    """The kubelet rounds down and may be heard of late: the earlier of one second after its word and our own counts."""
+    story.pod(0, "pod", "Ready")
+    story.add(5.2, "exit", pod="pod", finished=5, code=137, reason="Error")
+    story.add(30, "exit", pod="pod", finished=9, code=0, reason="Completed")
+    story.add(31, "exit", pod="other", finished=9, code=0, reason="Completed")
+    assert story.state.pods["pod"].exits == [5.2, 10]
+    assert "other" not in story.state.pods
+
+
+def test_exit_is_not_before_sigterm(story: Any) -> None:  # noqa: ANN401 - a Story
+    """A node whose clock is slow cannot have an engine exit before it was told to."""
+    story.pod(0, "pod", "Ready")
+    story.add(7, "sigterm", pod="pod", open=0)
+    story.add(8, "exit", pod="pod", finished=4, code=0, reason="Completed")
+    assert story.state.pods["pod"].exits == [7]
+
+
 def test_same_number_of_two_loads(story: Any) -> None:  # noqa: ANN401 - a Story
     """Request numbers are unique within a load only."""
     story.add(1, "sent", client="one", id=0)

@@ -42,6 +42,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         (b'{"t": 1e9, "kind": "x"}', "its time t is days away from the first one"),
         (b'{"t": 1}', "it has no kind"),
         (b'{"t": 1, "kind": "end", "client": "a", "id": 1}', "outcome of a record of kind 'end' must be a text"),
+        (b'{"t": 1, "kind": "exit", "pod": "a"}', "finished of a record of kind 'exit' must be a number"),
         (b'{"t": 1, "kind": "slice", "ready": "a"}', "ready of a record of kind 'slice' must be a list of texts"),
         (b'{"t": 1, "kind": "disrupt", "text": "", "pods": 1}', "pods of a record of kind 'disrupt' must be a list"),
     ],
