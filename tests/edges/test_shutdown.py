@@ -257,13 +257,11 @@ def test_second_signal_changes_nothing(drain: Run) -> None:
 
 
 def test_time_to_drain_is_bounded(short: Run, kind: str) -> None:
-    """What is left when the second is over is given up; the mock then ends at once, and says so in each stream."""
+    """What is left when the second is over ends with [DONE] and no finish_reason; the mock is then gone at once."""
     endings = [ending(stream) for stream in short.streams]
-    assert set(endings) <= {"finished", "error", "done", "abort", "silent", "cut"}
-    assert endings.count("finished") < len(endings)
+    assert endings == ["done"] * 12, "none of them can be finished within a second"
     assert short.exit_code == 0
     if kind == "mock":
-        assert set(endings) <= {"finished", "error"}
         assert 0.8 < short.exit_after < 2.5
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 import signal
 import time
@@ -130,6 +131,23 @@ def test_abort_styles(start: Callable[..., Engine], style: str, tail: bytes) -> 
     assert got.endswith(tail)
     assert (b'"finish_reason":"abort"' in got) == (style == "abort")
     assert (b'data: {"error"' in got) == (style == "error")
+    assert engine.process.wait(5) == 0
+
+
+@pytest.mark.parametrize("style", ["", "error", "abort"])
+def test_time_to_drain_runs_out(start: Callable[..., Engine], style: str) -> None:
+    """What is left when the time to drain is over ends with [DONE] alone, as in vLLM, unless ABORT_STYLE is set."""
+    engine = start("--shutdown-timeout", "1", ABORT_STYLE=style, INTER_TOKEN_SECONDS="0.05").serving()  # noqa: S106 - a time
+    with engine.connect() as connection:
+        body = b'{"messages":[{"role":"user","content":"x"}],"max_tokens":200,"stream":true}'
+        head = f"Host: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        connection.sendall(f"POST /v1/chat/completions HTTP/1.1\r\n{head}".encode() + body)
+        engine.wait_for(lambda: engine.sample("vllm:generation_tokens_total") > 1)
+        engine.process.send_signal(signal.SIGTERM)
+        got = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert got.endswith(b"\n\n\r\ne\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")
+    assert (b'data: {"error"' in got) == (style == "error")
+    assert re.findall(rb'"finish_reason":"(\w+)"', got) == ([b"abort"] if style == "abort" else [])
     assert engine.process.wait(5) == 0
 
 

@@ -51,7 +51,8 @@ def main(argv: Sequence[str], variables: Mapping[str, str]) -> int:
         faults=Faults(environment.faults, controllable=environment.fault_control, seed=environment.seed),
         role=flags.response_role,
         pod=pod,
-        abort_style=environment.abort_style,
+        # vLLM was seen to end what its drain left with [DONE] alone; without a drain, mostly with an error.
+        abort_style=environment.abort_style or ("done" if flags.shutdown_timeout else "error"),
         max_queued=flags.max_num_queued_reqs,
         load_tracking=flags.load_tracking,
         started=int(time.time()),

@@ -23,7 +23,11 @@ class EnvironmentProblems(Exception):  # it carries a list of problems, not one 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The engine's settings from the environment. Times are in seconds, lengths in tokens."""
+    """The engine's settings from the environment. Times are in seconds, lengths in tokens.
+
+    Attributes:
+        abort_style: None when not set: the kind of shutdown then decides.
+    """
 
     model_name: str
     startup_delay: float
@@ -35,7 +39,7 @@ class Environment:
     tokens_per_chunk: int
     answer_tokens: int
     seed: int
-    abort_style: AbortStyle
+    abort_style: AbortStyle | None
     teardown: float
     faults: Mapping[str, Fault]
     fault_control: bool
@@ -75,9 +79,10 @@ class _Reader:
         )
 
     def choice(self, name: str, choices: tuple[str, ...]) -> str:
-        return self._read(
-            name, choices[0], lambda text: choices[choices.index(text)], f"write one of {', '.join(choices)}"
-        )
+        return self.optional_choice(name, choices) or choices[0]
+
+    def optional_choice(self, name: str, choices: tuple[str, ...]) -> str | None:
+        return self._read(name, None, lambda text: choices[choices.index(text)], f"write one of {', '.join(choices)}")
 
     def plan(self, name: str) -> Mapping[str, Fault]:
         try:
@@ -111,7 +116,9 @@ def read(variables: Mapping[str, str]) -> Environment:
         tokens_per_chunk=reader.count("TOKENS_PER_CHUNK", 1, 1),
         answer_tokens=reader.count("ANSWER_TOKENS", 256, 1),
         seed=reader.count("SEED", 0, 0),
-        abort_style=cast("AbortStyle", reader.choice("ABORT_STYLE", ("error", "done", "abort", "silence"))),
+        abort_style=cast(
+            "AbortStyle | None", reader.optional_choice("ABORT_STYLE", ("error", "done", "abort", "silence"))
+        ),
         teardown=reader.seconds("TEARDOWN_SECONDS", 0.0),
         faults=reader.plan("FAULTS"),
         fault_control=reader.choice("FAULT_CONTROL", ("0", "1")) == "1",

@@ -2,8 +2,8 @@
 
 vLLM has two ways to end. By default it gives up what it is doing: streams get an error and `[DONE]`, new
 connections are refused, the process exits. With `--shutdown-timeout N` it finishes what it has begun for up
-to N seconds; the listener stays open and /health stays 200, but new work gets a 500. A second signal changes
-nothing.
+to N seconds, and what is left then ends with `[DONE]` alone; the listener stays open and /health stays 200, but
+new work gets a 500. A second signal changes nothing. ABORT_STYLE chooses another end for what is given up.
 """
 
 import asyncio
