@@ -21,15 +21,12 @@ if TYPE_CHECKING:
 DONE = b"data: [DONE]\n\n"
 LAST = b"0\r\n\r\n"
 TOKENS = [b'"role":"assistant"', b'"content":" ', b'"content":" ', b'"finish_reason":"length"']
+_OWN = re.compile(rb'^((?:: keep-alive\r?\n\r?\n)?data: {"id":"chatcmpl-)[0-9a-f]{16}(",.*?,"created":)[0-9]{10},')
 
 
-def check_events(events: list[bytes], number: int) -> None:
-    """Checks that events are the first `number` of a stream of three tokens."""
-    assert len(events) == number
-    for event, part in zip(events, TOKENS, strict=False):
-        assert part in event
-        assert event.startswith(b"data: {")
-        assert event.endswith(b"}\n\n")
+def common(events: list[bytes]) -> list[bytes]:
+    """Returns events without what is each stream's own: the digits of its id, and when it was created."""
+    return [_OWN.sub(rb"\1\2,", event) for event in events]
 
 
 def until_silent(connection: socket.socket) -> bytes:
@@ -44,20 +41,24 @@ def until_silent(connection: socket.socket) -> bytes:
     pytest.fail(f"the connection was closed after {got!r}")
 
 
-def test_no_fault(breakable: Engine, unchunk: Unchunk) -> None:
-    """Without a fault a stream is whole."""
-    head, body = breakable.chat()
+def test_no_fault(untouched: Engine, unchunk: Unchunk, whole: list[bytes]) -> None:
+    """Without a fault a stream is whole, and the same in every engine."""
+    head, body = untouched.chat()
     assert head.startswith(b"HTTP/1.1 200 OK\r\n")
     chunks, rest = unchunk(body)
-    check_events(chunks[:-1], 4)
-    assert (chunks[-1], rest) == (DONE, LAST)
+    assert (common(chunks), rest) == (common(whole), LAST)
+    *events, done = chunks
+    for event, part in zip(events, TOKENS, strict=True):
+        assert part in event
+        assert event.startswith(b"data: {")
+        assert event.endswith(b"}\n\n")
+    assert done == DONE
 
 
-def test_cut(breakable: Engine, unchunk: Unchunk) -> None:
+def test_cut(untouched: Engine, unchunk: Unchunk, whole: list[bytes]) -> None:
     """`cut` ends the response as if it were complete, after as many events as it says."""
-    chunks, rest = unchunk(breakable.chat("cut=2")[1])
-    check_events(chunks, 2)
-    assert rest == LAST
+    chunks, rest = unchunk(untouched.chat("cut=2")[1])
+    assert (common(chunks), rest) == (common(whole[:2]), LAST)
 
 
 def test_cut_before_the_first_event(breakable: Engine) -> None:
@@ -67,76 +68,74 @@ def test_cut_before_the_first_event(breakable: Engine) -> None:
     assert body == LAST
 
 
-def test_fin(breakable: Engine, unchunk: Unchunk) -> None:
+def test_fin(untouched: Engine, unchunk: Unchunk, whole: list[bytes]) -> None:
     """`fin` closes the connection in mid-response: no last chunk."""
-    chunks, rest = unchunk(breakable.chat("fin=2")[1])
-    check_events(chunks, 2)
-    assert rest == b""
+    chunks, rest = unchunk(untouched.chat("fin=2")[1])
+    assert (common(chunks), rest) == (common(whole[:2]), b"")
 
 
-def test_rst(breakable: Engine, unchunk: Unchunk) -> None:
+def test_rst(untouched: Engine, unchunk: Unchunk, whole: list[bytes]) -> None:
     """`rst` resets the connection, after the events that it lets through."""
     with pytest.raises(ConnectionResetError) as reset:
-        breakable.chat("rst=2")
+        untouched.chat("rst=2")
     (got,) = reset.value.args
-    check_events(unchunk(got.partition(b"\r\n\r\n")[2])[0], 2)
+    chunks, rest = unchunk(got.partition(b"\r\n\r\n")[2])
+    assert (common(chunks), rest) == (common(whole[:2]), b"")
 
 
-def test_error(breakable: Engine, unchunk: Unchunk) -> None:
+def test_error(untouched: Engine, unchunk: Unchunk, whole: list[bytes]) -> None:
     """`error` sends an error object as an event, then [DONE]."""
-    chunks, rest = unchunk(breakable.chat("error=2")[1])
-    check_events(chunks[:-2], 2)
+    chunks, rest = unchunk(untouched.chat("error=2")[1])
+    assert common(chunks[:-2]) == common(whole[:2])
     error = {"message": "Internal server error", "type": "InternalServerError", "param": None, "code": 500}
     assert chunks[-2] == b"data: " + json.dumps({"error": error}).encode() + b"\n\n"
     assert (chunks[-1], rest) == (DONE, LAST)
 
 
-def test_stall(breakable: Engine, unchunk: Unchunk) -> None:
+def test_stall(untouched: Engine, unchunk: Unchunk, whole: list[bytes]) -> None:
     """`stall` says nothing more on an open connection; the request goes on running until its client leaves."""
-    with breakable.connect() as connection:
+    with untouched.connect() as connection:
         body = {"messages": [{"role": "user", "content": "x"}], "max_tokens": 3, "stream": True}
         data = json.dumps(body).encode()
         head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {len(data)}\r\n"
         kind = "Content-Type: application/json\r\nx-mock-fault: stall=2\r\n\r\n"
         connection.sendall((head + kind).encode() + data)
+        untouched.wait_for(lambda: untouched.sample("vllm:time_to_first_token_seconds_count") == 1)
         got = until_silent(connection)
-        assert breakable.sample("vllm:num_requests_running") == 1
+        assert untouched.sample("vllm:num_requests_running") == 1
     chunks, rest = unchunk(got.partition(b"\r\n\r\n")[2])
-    check_events(chunks, 2)
-    assert rest == b""
-    breakable.wait_for(lambda: breakable.sample("vllm:num_requests_running") == 0)
+    assert (common(chunks), rest) == (common(whole[:2]), b"")
+    untouched.wait_for(lambda: untouched.sample("vllm:num_requests_running") == 0)
 
 
-def test_crlf(breakable: Engine, unchunk: Unchunk) -> None:
+def test_crlf(untouched: Engine, unchunk: Unchunk, whole: list[bytes]) -> None:
     """`crlf` ends every line of the stream with CRLF."""
-    chunks, rest = unchunk(breakable.chat("crlf")[1])
-    assert all(chunk.endswith(b"\r\n\r\n") and chunk.count(b"\n") == 2 for chunk in chunks)
-    check_events([chunk.replace(b"\r\n", b"\n") for chunk in chunks[:-1]], 4)
-    assert (chunks[-1], rest) == (b"data: [DONE]\r\n\r\n", LAST)
+    chunks, rest = unchunk(untouched.chat("crlf")[1])
+    expected = [event.replace(b"\n", b"\r\n") for event in common(whole)]
+    assert (common(chunks), rest) == (expected, LAST)
 
 
-def test_comments(breakable: Engine, unchunk: Unchunk) -> None:
+def test_comments(untouched: Engine, unchunk: Unchunk, whole: list[bytes]) -> None:
     """`comments` puts vLLM's keep-alive comment before each event."""
-    chunks, rest = unchunk(breakable.chat("comments")[1])
-    assert all(chunk.startswith(b": keep-alive\n\ndata: ") for chunk in chunks)
-    assert rest == LAST
+    chunks, rest = unchunk(untouched.chat("comments")[1])
+    expected = [b": keep-alive\n\n" + event for event in common(whole)]
+    assert (common(chunks), rest) == (expected, LAST)
 
 
-def test_bytes(breakable: Engine, unchunk: Unchunk) -> None:
+def test_bytes(untouched: Engine, unchunk: Unchunk, whole: list[bytes]) -> None:
     """`bytes` sends the same bytes one at a time."""
-    chunks, rest = unchunk(breakable.chat("bytes")[1])
+    chunks, rest = unchunk(untouched.chat("bytes")[1])
     assert {len(chunk) for chunk in chunks} == {1}
     events = re.findall(rb".*?\n\n", b"".join(chunks), re.DOTALL)
-    check_events(events[:-1], 4)
-    assert (events[-1], rest) == (DONE, LAST)
+    assert b"".join(events) == b"".join(chunks)
+    assert (common(events), rest) == (common(whole), LAST)
 
 
-def test_faults_combine(breakable: Engine, unchunk: Unchunk) -> None:
+def test_faults_combine(untouched: Engine, unchunk: Unchunk, whole: list[bytes]) -> None:
     """Several faults strike one stream."""
-    chunks, rest = unchunk(breakable.chat("crlf, comments, fin=1")[1])
-    (chunk,) = chunks
-    assert chunk.startswith(b": keep-alive\r\n\r\ndata: {")
-    assert rest == b""
+    chunks, rest = unchunk(untouched.chat("crlf, comments, fin=1")[1])
+    expected = [(b": keep-alive\n\n" + event).replace(b"\n", b"\r\n") for event in common(whole[:1])]
+    assert (common(chunks), rest) == (expected, b"")
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -189,13 +188,15 @@ def test_request_refuses_faults_of_the_engine(breakable: Engine, fault: str, *, 
     assert breakable.process.poll() is None
 
 
-def test_plan_of_streams_leaves_whole_answers_alone(start: Callable[..., Engine], unchunk: Unchunk) -> None:
+def test_plan_of_streams_leaves_whole_answers_alone(
+    start: Callable[..., Engine], unchunk: Unchunk, whole: list[bytes]
+) -> None:
     """In the engine's plan, a fault of streams strikes those and lets what is not streamed pass whole."""
     engine = start(FAULTS="cut=1").serving()
     head, body = engine.chat(stream=False)
     assert head.startswith(b"HTTP/1.1 200 OK\r\n")
     assert json.loads(body)["choices"][0]["finish_reason"] == "length"
-    check_events(unchunk(engine.chat()[1])[0], 1)
+    assert common(unchunk(engine.chat()[1])[0]) == common(whole[:1])
 
 
 def test_nothing_strikes_unless_enabled(start: Callable[..., Engine], unchunk: Unchunk) -> None:
