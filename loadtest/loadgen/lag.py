@@ -1,7 +1,7 @@
 """How late this program itself is: a timer that should fire every 10 ms, and how much later it did.
 
-Every time stamp that the load generator takes can be wrong by about this much. When its p99 exceeds the
-limit, the client is the bottleneck and its latencies say nothing about the server.
+Every time stamp that the load generator takes can be wrong by about this much. When its p99 exceeds
+MEASURING_LIMIT_SECONDS, the client is the bottleneck and its latencies say nothing about the server.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ import time
 from loadgen.histogram import Histogram
 
 PERIOD_SECONDS = 0.01
+MEASURING_LIMIT_SECONDS = 0.005
 
 
 class LagMonitor:

@@ -9,7 +9,7 @@ from itertools import count
 
 from loadgen.arrival import offsets, wait_after_failures
 from loadgen.journal import Journal, JournalError
-from loadgen.lag import LagMonitor
+from loadgen.lag import MEASURING_LIMIT_SECONDS, LagMonitor
 from loadgen.outcome import OK
 from loadgen.sender import Sender
 from loadgen.settings import Settings
@@ -212,4 +212,5 @@ class Run:
             lag_limit=self._settings.lag_limit_seconds,
             cpu_share=self._lag.cpu_share,
             overloaded=int(late > self._settings.lag_limit_seconds),
+            late=int(late > MEASURING_LIMIT_SECONDS),
         )

@@ -131,7 +131,7 @@ VARIABLES = (
         "LAG_LIMIT_SECONDS",
         "0.005",
         parsing.seconds(),
-        "own scheduling lag (p99) above which latencies are not measured",
+        "own scheduling lag (p99) above which the client is overloaded; a higher limit shows no latencies above 0.005",
     ),
     Variable("SLO_TTFT_SECONDS", "", parsing.seconds(), "objective: time to first content token"),
     Variable("SLO_CHUNK_GAP_SECONDS", "", parsing.seconds(), "objective: longest gap between two content chunks"),

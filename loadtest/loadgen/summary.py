@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from loadgen.histogram import Histogram
+from loadgen.lag import MEASURING_LIMIT_SECONDS
 from loadgen.tally import Tally
 
 SCHEMA = 1
@@ -26,9 +27,10 @@ class Summary:
         opened, reuses: connections opened; requests sent on one that had carried another.
         pods_per_connection: how many connections saw so many pods.
         lag: the client's own scheduling lag.
-        lag_limit: seconds at p99 above which the client was the bottleneck.
+        lag_limit: seconds at p99 above which a run is called overloaded.
         cpu_share: the client's use of one core, the greatest of all runs.
         overloaded: runs whose own lag exceeded their limit.
+        late: runs whose own lag exceeded MEASURING_LIMIT_SECONDS, whatever their limit: latencies are not shown.
     """
 
     target: str
@@ -42,9 +44,10 @@ class Summary:
     reuses: int = 0
     pods_per_connection: Counter[int] = field(default_factory=Counter)
     lag: Histogram = field(default_factory=Histogram)
-    lag_limit: float = 0.005
+    lag_limit: float = MEASURING_LIMIT_SECONDS
     cpu_share: float = 0.0
     overloaded: int = 0
+    late: int = 0
 
     def exit_code(self) -> int:
         """Returns 1 when anything but ok was counted, 2 when nothing was measured, else 0."""
@@ -54,11 +57,7 @@ class Summary:
 
     def lines(self) -> Iterator[str]:
         """Yields the closing lines for people; the last is the `final` line that tools read."""
-        shown = _SHOWN if self.arrival == "closed" else _SHOWN_OPEN_LOOP
-        for name in shown if not self.overloaded else ():
-            histogram = self.tally.latencies[name]
-            if histogram.count:
-                yield f"latency {name:<14} {_figures(histogram)}"
+        yield from self._latency_lines()
         if self.tally.objectives and self.tally.total:
             limits = " ".join(f"{name}<={limit:g}s" for name, limit in self.tally.objectives.items())
             seconds = max(self.ended - self.started, 0.001)
@@ -83,6 +82,20 @@ class Summary:
         failures = self.tally.failures or "none"
         yield f"final total={self.tally.total} ok={self.tally.outcomes['ok']} failures={failures}"
 
+    def _latency_lines(self) -> Iterator[str]:
+        if self.overloaded:  # a line of its own says so
+            return
+        if self.late:
+            late = 1000 * (self.lag.percentile(99) or 0.0)
+            # Over several runs the lag of all may well be within the limit.
+            said = f" {late:.1f}ms exceeds" if self.runs == 1 else f" in {self.late} of {self.runs} runs exceeds"
+            yield f"latency not shown: client lag p99{said} {1000 * MEASURING_LIMIT_SECONDS:g}ms"
+            return
+        for name in _SHOWN if self.arrival == "closed" else _SHOWN_OPEN_LOOP:
+            histogram = self.tally.latencies[name]
+            if histogram.count:
+                yield f"latency {name:<14} {_figures(histogram)}"
+
     def to_json(self) -> dict[str, Any]:
         """Returns the summary as docs/load.md describes it; `from_json` reads it back without loss."""
         seconds = max(self.ended - self.started, 0.001)
@@ -105,6 +118,8 @@ class Summary:
             "client": {
                 "overloaded": self.overloaded,
                 "lag_limit": self.lag_limit,
+                "late": self.late,
+                "late_limit": MEASURING_LIMIT_SECONDS,
                 "cpu_share": round(self.cpu_share, 4),
                 "lag": self.lag.figures(),
                 "lag_histogram": self.lag.to_json(),
@@ -136,6 +151,7 @@ class Summary:
             lag_limit=float(client["lag_limit"]),
             cpu_share=float(client["cpu_share"]),
             overloaded=int(client["overloaded"]),
+            late=int(client["late"]),
         )
 
     def merge(self, other: Self) -> None:
@@ -150,6 +166,7 @@ class Summary:
         self.lag.merge(other.lag)
         self.cpu_share = max(self.cpu_share, other.cpu_share)
         self.overloaded += other.overloaded
+        self.late += other.late
 
 
 def _figures(histogram: Histogram) -> str:

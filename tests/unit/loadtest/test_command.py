@@ -196,3 +196,25 @@ def test_merged_equals_one(load: Load, tmp_path: Path) -> None:
     assert merged.tally.latencies["ttft"].count == len(both)
     assert merged.tally.latencies["ttft"].greatest == pytest.approx(both[-1], abs=1e-6)
     assert merged.pods_per_connection == runs[0].summary.pods_per_connection + runs[1].summary.pods_per_connection
+
+
+def test_one_late_run_of_several(tmp_path: Path) -> None:
+    """Merged runs show latencies when every run was on time, and none when one of them was late."""
+    from loadgen.merge import merge_files  # noqa: PLC0415 - on the path once conftest.py is loaded
+    from loadgen.summary import Summary  # noqa: PLC0415 - as above
+    from loadgen.tally import Tally  # noqa: PLC0415 - as above
+
+    for name, late in (("a", 0), ("b", 0), ("c", 1)):
+        tally = Tally({})
+        tally.outcomes["ok"] = 1
+        tally.latencies["ttft"].add(0.1)
+        summary = Summary(target="http://a", arrival="closed", started=0, ended=1, tally=tally, late=late, lag_limit=1)
+        (tmp_path / name).write_text(json.dumps(summary.to_json()) + "\n")
+
+    def lines(*names: str) -> list[str]:
+        merged = merge_files([tmp_path / name for name in names])
+        assert merged.exit_code() == 0
+        return [line for line in merged.lines() if line.startswith("latency ")]
+
+    assert lines("a", "b") == ["latency ttft           p50=100.0ms p90=100.0ms p99=100.0ms max=100.0ms n=2"]
+    assert lines("a", "c", "b") == ["latency not shown: client lag p99 in 1 of 3 runs exceeds 5ms"]

@@ -211,6 +211,22 @@ def test_overloaded(load: Load) -> None:
     assert "latency ttft" not in run.printed
 
 
+def test_late_client_shows_no_latency(load: Load) -> None:
+    """A higher limit keeps the run from being overloaded, and shows no latency that its own lag has spoiled."""
+
+    async def holds_up(reply: Reply) -> None:
+        time.sleep(0.05)  # noqa: ASYNC251 - as above
+        await reply.whole()
+
+    run = load(holds_up, requests=5, LAG_LIMIT_SECONDS="10")
+    assert (run.counts, run.summary.exit_code()) == ({"ok": 5}, 0)
+    assert re.search(r"^latency not shown: client lag p99 \d+\.\dms exceeds 5ms$", run.printed, re.MULTILINE)
+    assert run.printed.count("latency ") == 1
+    assert "overloaded" not in run.printed
+    client = run.summary.to_json()["client"]
+    assert (client["overloaded"], client["lag_limit"], client["late"], client["late_limit"]) == (0, 10, 1, 0.005)
+
+
 def test_number_of_requests(load: Load) -> None:
     """A run of so many requests sends exactly these and ends; none of them is dropped for want of a place."""
     closed = load(whole, REQUESTS="7", CONCURRENCY="3")
