@@ -186,7 +186,7 @@ def test_frozen_engine(load: Load) -> None:
             await asyncio.sleep(0.5)
         await reply.whole()
 
-    run = load(freezes_once, ARRIVAL="constant", RATE="50", CONCURRENCY="1", DURATION_SECONDS="0.6")
+    run = load(freezes_once, ARRIVAL="constant", RATE="50", CONCURRENCY="1", REQUESTS="20")
     latencies = run.summary.tally.latencies
     from_send, from_intended = latencies["ttft"].percentile(50), latencies["ttft_intended"].percentile(50)
     assert from_send is not None
