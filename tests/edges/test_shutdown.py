@@ -262,7 +262,8 @@ def test_time_to_drain_is_bounded(short: Run, kind: str) -> None:
     assert endings == ["done"] * 12, "none of them can be finished within a second"
     assert short.exit_code == 0
     if kind == "mock":
-        assert 0.8 < short.exit_after < 2.5
+        assert short.exit_after > 0.8
+        assert short.exit_after - short.answered_after < 1.0
 
 
 def test_no_stream_that_is_given_up_has_a_finish_reason(short: Run, abort: Run) -> None:
