@@ -55,10 +55,10 @@ drain-test release="mock" *options:
 drain-test-control release="mock" *options:
     @inferctl drain-test --deploy --control {{ if release =~ '^-' { "" } else { "--release" } }} "$@"
 
-# Run the tests on real clusters, which come and go with them.
+# Run the tests on real clusters, which come and go with them, and those with a browser.
 e2e *options:
     inferctl tools cluster release check oldest
-    pytest tests/e2e tests/edges tests/chart/test_upgrades.py tests/chart/test_properties.py "$@"
+    pytest tests/e2e tests/edges tests/chart/test_upgrades.py tests/chart/test_properties.py tests/unit/report/test_browser.py "$@"
 
 # Run the edge suite on the mock engine.
 edges *options:
@@ -113,6 +113,10 @@ docs:
 # Write docs/walkthrough.md anew: runs every command in it, for about ten minutes, and needs a machine without a cluster.
 walkthrough:
     python docs/make_walkthrough.py
+
+# Draw docs/report.png anew from the timeline of a run (needs Chromium or Chrome).
+report-picture timeline:
+    python -m docs.make_report_picture "$1"
 
 # Pin the Python packages anew, by hash (needs uv).
 lock:

@@ -18,7 +18,7 @@ _SHELL = ("*.sh", "just", ".ci/run")
 _YAML = ("*.yml", "*.yaml")
 # Templates of Helm are not YAML yet, and what Helm renders is compared byte by byte instead.
 _NOT_WRITTEN_AS_YAML = ("charts/inference-service/templates/*", "tests/chart/golden/*")
-_PYTEST = ("pytest", "--no-header", "-m", "not cluster")
+_PYTEST = ("pytest", "--no-header", "-m", "not cluster and not browser")
 _LOAD_TESTS = "tests/unit/loadtest"
 # These start programs by the dozen and take as long as all other unit tests: the two run beside each other.
 _COMMAND_TESTS = ("tests/unit/checks", "tests/unit/docs", "tests/unit/test_command_line.py", "tests/unit/test_names.py")

@@ -8,10 +8,29 @@ import pytest
 
 from inferctl.report.recorder import Recorder
 from inferctl.report.state import State
+from tests import browser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+_LEFT_OUT = pytest.StashKey[list[pytest.Item]]()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests that need a browser where there is none."""
+    left_out = [item for item in items if item.get_closest_marker("browser")]
+    if left_out and browser.find() is None:
+        config.stash[_LEFT_OUT] = left_out
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say which tests were left out, and what would have them run."""
+    for item in config.stash.get(_LEFT_OUT, []):
+        terminalreporter.write_line(f"NOT RUN {item.nodeid}: {browser.MISSING}")
 
 
 class Story:

@@ -41,6 +41,7 @@ def test_page_loads_nothing(lossy: Any) -> None:  # noqa: ANN401 - a Story
     """No script, style, image or font comes from elsewhere."""
     page = html.render(lossy.state)
     assert not re.search(r"""(src|href)\s*=|@import|url\(""", page)
+    assert "Content-Security-Policy\" content=\"default-src 'none'; " in page
 
 
 def test_every_lost_request_is_listed(lossy: Any) -> None:  # noqa: ANN401 - a Story
