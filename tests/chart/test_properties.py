@@ -38,11 +38,11 @@ def judge(api_server: Path) -> Iterator[Judge]:
 
 
 @pytest.mark.cluster
-def test_every_file_is_refused_by_name_or_obeyed_to_the_letter(judge: Judge, request: pytest.FixtureRequest) -> None:
+def test_every_file_is_refused_by_name_or_obeyed_to_the_letter(
+    judge: Judge, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Random files, hostile ones among them; the smallest that fails is printed."""
     files: int = request.config.getoption("--chart-files", default=FILES)
-    reporter = request.config.pluginmanager.get_plugin("terminalreporter")
-    assert isinstance(reporter, pytest.TerminalReporter)
     told = [0]
     batches = st.lists(st.tuples(values(), releases()), min_size=_AT_ONCE, max_size=_AT_ONCE)
 
@@ -65,12 +65,13 @@ def test_every_file_is_refused_by_name_or_obeyed_to_the_letter(judge: Judge, req
                 done.result()
         if judge.counts.total() >= told[-1] + _SAY_AFTER:
             told.append(judge.counts.total())
-            reporter.ensure_newline()
-            reporter.write(f"{told[-1]} of {files} files: {dict(judge.counts)}\n", flush=True)
+            with capsys.disabled():
+                print(f"\n{told[-1]} of {files} files: {dict(judge.counts)}", end="", flush=True)
 
     try_files()
     tried = judge.counts.total()
-    print(f"\n{tried} files: {dict(judge.counts)}")
+    with capsys.disabled():
+        print(f"\n{tried} files: {dict(judge.counts)}", flush=True)
     assert tried >= files, "fewer files than asked for"
     # Either share near zero would mean that the test looks at half of the promise only.
     assert judge.counts["accepted"] >= 0.4 * tried
