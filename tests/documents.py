@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
 from markdown_it import MarkdownIt
 
+from inferctl.checks.files import of_checkout
 from inferctl.checks.programs import environment
 from inferctl.paths import ROOT
+from inferctl.process.command import run as output_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,6 +27,8 @@ LEFT_OUT = {
 }
 #: How commands begin that need a cluster, or programs for one.
 WITH_CLUSTER = ("./just rollout-test", "./just tools", "helm upgrade")
+#: What ./just makes in a checkout, which git does not track.
+_MADE = (".tools", ".venv")
 
 
 def commands(text: str) -> list[str]:
@@ -46,6 +51,23 @@ def needs_cluster(command: str) -> bool:
     return command.startswith(WITH_CLUSTER)
 
 
+def lay_out(folder: Path, root: Path = ROOT) -> None:
+    """Make an empty folder look like a fresh checkout: copies of what git tracks, and what ./just has made there.
+
+    Files of a person's own are left out, so that no command can write to one; their names are printed.
+    """
+    tracked = set(output_of(["git", "ls-files", "-z"], cwd=root).split("\0"))
+    for name in of_checkout(root):
+        if name not in tracked:
+            print(f"left out, because git does not track it: {name}")
+            continue
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(root / name, folder / name)
+    for name in _MADE:
+        if (root / name).exists():
+            (folder / name).symlink_to(root / name)
+
+
 def run(
     lines: Sequence[str], folder: Path, variables: Mapping[str, str], *, seconds: float
 ) -> subprocess.CompletedProcess[str]:
@@ -57,9 +79,7 @@ def run(
         variables: of the environment, beside those that checks run in.
         seconds: how long all of it may take.
     """
-    for entry in ROOT.iterdir():
-        if entry.name not in {".git", "just"}:
-            (folder / entry.name).symlink_to(entry)
+    lay_out(folder)
     # What ./just does once it has made the environment that the tests run in.
     (folder / "just").write_text('#!/bin/sh\nexec just "$@"\n')
     (folder / "just").chmod(0o755)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inferctl.paths import ROOT
-from tests.documents import DOCUMENTS, LEFT_OUT, commands, needs_cluster, run
+from inferctl.process.command import run as output_of
+from tests.documents import DOCUMENTS, LEFT_OUT, commands, lay_out, needs_cluster, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,3 +63,19 @@ def test_commands_that_are_not_run_are_still_there() -> None:
     typed = [command for document in DOCUMENTS for command in commands((ROOT / document).read_text())]
     assert set(LEFT_OUT) <= set(typed)
     assert [command for command in typed if needs_cluster(command)]
+
+
+def test_files_of_a_persons_own_are_out_of_reach(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A values file that somebody wrote beside the README is not there, and no file there leads back to theirs."""
+    theirs, copy = tmp_path / "theirs", tmp_path / "copy"
+    for folder in (theirs / "docs", copy):
+        folder.mkdir(parents=True)
+    for name in ("README.md", "docs/page.md", "my-model.yaml"):
+        (theirs / name).write_text("theirs")
+    output_of(["git", "init", "--quiet"], cwd=theirs)
+    output_of(["git", "add", "README.md", "docs"], cwd=theirs)
+    lay_out(copy, theirs)
+    assert {str(path.relative_to(copy)) for path in copy.rglob("*") if path.is_file()} == {"README.md", "docs/page.md"}
+    assert "my-model.yaml" in capsys.readouterr().out
+    (copy / "docs" / "page.md").write_text("changed")
+    assert (theirs / "docs" / "page.md").read_text() == "theirs"
