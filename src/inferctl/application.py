@@ -9,8 +9,9 @@ import os
 import sys
 from collections import UserDict
 from importlib import import_module
+from importlib.metadata import version
 from itertools import pairwise
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -79,8 +80,18 @@ app = typer.Typer(
 _DEBUG = "INFERCTL_DEBUG"
 
 
+def _tell_version(asked: bool) -> None:  # noqa: FBT001 - as typer calls it
+    if asked:
+        typer.echo(f"inferctl {version('inferctl')}")
+        raise typer.Exit
+
+
 @app.callback()
-def inferctl() -> None:
+def inferctl(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
     """Deploys an LLM inference service and proves that its rollouts lose no streamed answer."""
     # By now the command's modules are imported; from here on there may be something to clean up.
     interrupt.raise_from_now()

@@ -26,7 +26,7 @@ _HEAD = """\
 Made by `./just docs` from the recipes and from `inferctl --help`; do not edit it by hand.
 
 `./just RECIPE` makes what is missing first. `inferctl` is on the PATH of the recipes: in a shell of your own it is
-`.venv/bin/inferctl`.
+`.venv/bin/inferctl`. `inferctl --version` says which version it is.
 
 ## Exit codes
 
@@ -52,6 +52,11 @@ Made by `./just docs` from the recipes and from `inferctl --help`; do not edit i
 ## Shell completion
 
 `inferctl --install-completion` adds completion to the shell that you use; `inferctl --show-completion` prints it.
+To remove what it added, delete:
+
+- bash: `~/.bash_completions/inferctl.sh`, and the line of `~/.bashrc` that names it
+- zsh: `~/.zfunc/_inferctl`; the lines with `compinit` and `zstyle` in `~/.zshrc` may serve other programs too
+- fish: `~/.config/fish/completions/inferctl.fish`
 """
 
 

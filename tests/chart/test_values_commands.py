@@ -91,6 +91,25 @@ def test_check_names_key_value_and_fix_of_every_problem(tmp_path: Path) -> None:
     assert "engine.loadTimeoutSeconds: 1800" in problems["engine.loadTimeoutSeconds"]["fix"]
 
 
+def test_check_says_the_line_of_every_refusal(tmp_path: Path) -> None:
+    """The line of the key or of the list's item, in both outputs; where nothing of it stands in the file, none."""
+    text = "rolout: {}\nengine:\n  args:\n    - a\n    - 8192\n  port: '1'\n"
+    problems = json.loads(_check(tmp_path, text, "--json").output)["problems"]
+    lines = {problem["key"]: problem["line"] for problem in problems}
+    assert lines == {"rolout": 1, "engine.args[1]": 5, "engine.port": 6}
+    said = _check(tmp_path, text).output
+    assert "values.yaml:5: engine.args[1]: is 8192" in said
+    empty = _check(tmp_path, "", "--json").output
+    assert {problem["line"] for problem in json.loads(empty)["problems"]} == {None}
+
+
+def test_check_says_the_line_that_breaks_a_rule_between_keys(tmp_path: Path) -> None:
+    """A refusal by the chart's templates has the line of the key that it names, or of what would hold it."""
+    checked = _check(tmp_path, IMAGE + "rollout:\n  maxSurge: 1\n  terminationGracePeriodSeconds: 5\n")
+    assert "values.yaml:4: rollout.terminationGracePeriodSeconds" in checked.output
+    assert "values.yaml:2: image.digest is required" in _check(tmp_path, "\nimage:\n  repository: a\n").output
+
+
 def test_check_passes_the_rules_between_keys_on(tmp_path: Path) -> None:
     """What the chart's templates refuse is said with its key."""
     checked = _check(tmp_path, IMAGE + "rollout: {terminationGracePeriodSeconds: 5}\n", "--json")

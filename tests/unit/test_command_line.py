@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,13 @@ def test_output_that_no_terminal_reads_has_no_colours() -> None:
     """A pipe or a file gets plain text, help included; errors are looked at above."""
     for done in (run("--help"), run("doctor"), run("check", "--list")):
         assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_version_is_the_packages() -> None:
+    """A report of a fault can say which version it is about: the one that pyproject.toml names."""
+    named = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    told = run("--version")
+    assert (told.returncode, told.stdout, told.stderr) == (0, f"inferctl {named}\n", "")
 
 
 @pytest.mark.parametrize(("typed", "offered"), [("inferctl clu", "cluster"), ("inferctl cluster do", "down")])

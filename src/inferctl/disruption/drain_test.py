@@ -48,7 +48,7 @@ def drain_test(
     subject = Release(target, release)
     with subject.changing(progress.say):
         if not subject.status():
-            raise EnvironmentProblem(f"release {release!r} is not deployed; run: ./just deploy")
+            raise EnvironmentProblem(subject.missing)
         own = subject.values()
         how = serving(subject, own)
         session = Session(

@@ -44,7 +44,7 @@ def run_load(  # noqa: PLR0917 - the options of a command line, which typer pass
     progress = Progress()
     subject = Release(choose(backend, name).target(), release)
     if not subject.status():
-        raise EnvironmentProblem(f"release {release!r} is not deployed; run: ./just deploy")
+        raise EnvironmentProblem(subject.missing)
     how = serving(subject, subject.values())
     recorder = Recorder(RUNS / f"{time.strftime('%Y%m%d-%H%M%S')}{_SUFFIX}" / _TIMELINE)
     pod = LoadPod(

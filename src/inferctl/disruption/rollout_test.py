@@ -68,7 +68,7 @@ def rollout_test(
     with subject.changing(progress.say):
         Cordons(subject).sweep(progress.say)
         if not subject.status():
-            raise EnvironmentProblem(f"release {release!r} is not deployed; run: ./just deploy")
+            raise EnvironmentProblem(subject.missing)
         return _measured(subject, seconds=seconds, streams=streams, control=control, progress=progress)
 
 

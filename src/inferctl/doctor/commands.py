@@ -24,7 +24,10 @@ Exit codes: 0 checks and a cluster can be run here, 2 something must be put righ
 
 
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print it for a program to read.")] = False) -> None:
-    """Say everything that this machine lacks, each with its fix; changes nothing."""
+    """Say everything that this machine lacks, each with its fix; changes nothing.
+
+    Run as ./just doctor, ./just first makes what every recipe needs: system packages as root, and .venv.
+    """
     areas = examine()
     typer.echo(_json(areas) if as_json else _text(areas))
     if not enough(areas):

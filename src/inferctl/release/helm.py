@@ -110,6 +110,15 @@ class Release:
         """The same labels as kubectl writes them."""
         return ",".join(f"{key}={value}" for key, value in self.labels.items())
 
+    @property
+    def missing(self) -> str:
+        """What a person is told where there is no such release: what is lacking, and how it comes to be."""
+        return (
+            f"release {self.name!r} is not deployed in namespace {self.namespace!r} of context "
+            f"{self.target.context!r}; install your own with helm, or the mock engine under this name with: "
+            f"inferctl deploy --release {self.name}"
+        )
+
     def status(self) -> str:
         """Helm's word for the release: ``deployed``, ``failed``, ``pending-upgrade``, ...; empty if there is none."""
         record = self._record()

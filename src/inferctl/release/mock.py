@@ -94,10 +94,7 @@ def install_unless_foreign(target: Target, name: str, progress: Progress, *, rep
         status = subject.status()
     if not status:
         if name != DEFAULT_NAME:
-            raise EnvironmentProblem(
-                f"release {name!r} is not deployed; deploy it with helm, or the mock engine under this name with: "
-                f"inferctl deploy --release {name}"
-            )
+            raise EnvironmentProblem(subject.missing)
     elif not runs_mock(subject):
         progress.say(f"release {name!r} serves an engine of its own: it is tested as it is")
         return

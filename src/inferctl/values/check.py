@@ -45,7 +45,7 @@ def check(file: Path, *, release: str, namespace: str) -> Finding:
     try:
         rendered = rendering.parse(rendering.render([file], release=release, namespace=namespace))
     except rendering.ChartRefusal as refusal:
-        return Finding(problems + refusals.explain(str(refusal), written.values))
+        return Finding(problems + refusals.explain(str(refusal), written))
     problems += _misread(written, rendered)
     engine = _engine(written)
     behaviour = service.describe(rendered, namespace=namespace, shutdown_flag=engine["shutdownTimeoutFlag"])

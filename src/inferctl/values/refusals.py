@@ -18,6 +18,8 @@ from inferctl.values import reference
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from inferctl.values.source import Source
+
 _SCHEMA_LINE = re.compile(r"^\s*- at '(?P<pointer>.*?)': (?P<clause>.*)$")
 _TEMPLATE_LINE = re.compile(r"execution error at \([^)]*\): (?P<first>.*)$")
 _NAME = re.compile(r"'([^']*)'")
@@ -34,33 +36,33 @@ class Problem:
         key: its dotted path; empty if it is no single key.
         message: what is wrong, with the value.
         fix: what to write instead; empty if the message says so.
-        line: where in the file, counted from 1; 0 if not known.
+        line: where in the file, counted from 1: the key, or what it would stand in; None if nothing of it is there.
     """
 
     key: str
     message: str
     fix: str = ""
-    line: int = 0
+    line: int | None = None
 
 
-def explain(refusal: str, values: object) -> list[Problem]:
+def explain(refusal: str, written: Source) -> list[Problem]:
     """The problems that a refusal by Helm names, at least one.
 
     Args:
         refusal: what Helm printed.
-        values: the content of the values file, to show what was written.
+        written: the values file, to show what was written and where.
     """
     lines = refusal.splitlines()
-    problems = [problem for line in lines for problem in _from_schema(line, values)]
+    problems = [problem for line in lines for problem in _from_schema(line, written)]
     for number, line in enumerate(lines):
         if match := _TEMPLATE_LINE.search(line):
             rest = [text for text in lines[number + 1 :] if text and not text.startswith("Use --debug")]
-            problems += [Problem(_leading_key(text), text) for text in (match["first"], *rest)]
+            problems += [_of_a_rule(text, written) for text in (match["first"], *rest)]
             break
     return problems or [Problem("", refusal.removeprefix("Error: "))]
 
 
-def _from_schema(line: str, values: object) -> Iterator[Problem]:
+def _from_schema(line: str, written: Source) -> Iterator[Problem]:
     match = _SCHEMA_LINE.match(line)
     if not match or match["clause"] == "validation failed":
         return
@@ -68,10 +70,18 @@ def _from_schema(line: str, values: object) -> Iterator[Problem]:
     place = reference.dotted(path) or "a values file"
     if match["clause"].startswith("additional properties"):
         for name in _NAME.findall(match["clause"]):
-            yield Problem(reference.dotted([*path, name]), f"is no key of {place}", _suggestion(path, name))
+            here = [*path, name]
+            what = f"is no key of {place}"
+            yield Problem(reference.dotted(here), what, _suggestion(path, name), written.line(here))
     else:
         clause = _OR_NULL.sub("", match["clause"])
-        yield Problem(place, f"is {_shown(values, path)}: {clause}", reference.hint(path))
+        shown = _shown(written.values, path)
+        yield Problem(place, f"is {shown}: {clause}", reference.hint(path), written.line(path))
+
+
+def _of_a_rule(text: str, written: Source) -> Problem:
+    key = _leading_key(text)
+    return Problem(key, text, line=written.line(key.split(".")) if key else None)
 
 
 def _suggestion(path: Sequence[str], name: str) -> str:

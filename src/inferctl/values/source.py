@@ -15,7 +15,7 @@ import yaml
 from inferctl.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 
@@ -49,6 +49,17 @@ class Source:
             for key, value in _items(node)
             if isinstance(value, yaml.ScalarNode)
         }
+
+    def line(self, path: Sequence[str]) -> int | None:
+        """The line of what is at a path of keys and list positions, or of the nearest that is there above it."""
+        node: yaml.Node | None = self.root
+        found = None
+        for name in path:
+            key, node = _below(node, name)
+            if key is None:
+                break
+            found = key.start_mark.line + 1
+        return found
 
     def repeated_keys(self) -> list[tuple[str, int]]:
         """Keys that stand twice in one mapping: the dotted path, and the line of the second."""
@@ -97,6 +108,13 @@ def read(file: Path) -> Source:
 def _items(node: yaml.Node | None) -> Iterator[tuple[yaml.ScalarNode, yaml.Node]]:
     if isinstance(node, yaml.MappingNode):
         yield from ((key, value) for key, value in node.value if isinstance(key, yaml.ScalarNode))
+
+
+def _below(node: yaml.Node | None, name: str) -> tuple[yaml.Node | None, yaml.Node | None]:
+    """What a name leads to below a node, after the node that shows where it is; a later key wins, as in Helm."""
+    if isinstance(node, yaml.SequenceNode) and name.isdigit() and int(name) < len(node.value):
+        return node.value[int(name)], node.value[int(name)]
+    return next(((key, value) for key, value in reversed([*_items(node)]) if key.value == name), (None, None))
 
 
 def _repeated(node: yaml.Node | None, path: str) -> Iterator[tuple[str, int]]:
