@@ -17,6 +17,7 @@ from inferctl.disruption.catalog import QUICK, SCENARIOS, chosen
 from inferctl.disruption.controls import held_to_controls
 from inferctl.disruption.cordons import Cordons
 from inferctl.disruption.drain_test import drain_test
+from inferctl.disruption.result import keep, summary
 from inferctl.disruption.rollout_test import rollout_test
 from inferctl.disruption.session import Session
 from inferctl.disruption.verdict import Outcome, Promise
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from inferctl.cluster.target import Target
+    from inferctl.disruption.result import Result
     from inferctl.disruption.scenario import Control, Scenario
-    from inferctl.disruption.session import Result
     from inferctl.report.recorder import Recorder
 
 _PIPE_WIDTH = 200
@@ -120,11 +121,11 @@ def run_rollout_test(  # noqa: PLR0917 - as above
     """
     progress = Progress()
     target = _target(backend, cluster, release, progress, replicas=1, deploy=deploy)
-    verdict = rollout_test(
-        target, release=release, seconds=seconds, streams=streams, control=control, progress=progress
-    )
-    print(verdict.line, flush=True)
-    raise typer.Exit(verdict.exit_code)
+    result = rollout_test(target, release=release, seconds=seconds, streams=streams, control=control, progress=progress)
+    keep(result, progress)
+    # Its load has printed the counts.
+    print(result.verdict.line, flush=True)
+    raise typer.Exit(result.verdict.exit_code)
 
 
 def run_drain_test(  # noqa: PLR0917 - as above
@@ -145,7 +146,7 @@ def run_drain_test(  # noqa: PLR0917 - as above
     result = drain_test(
         target, release=release, control=control, nodes_allowed=allow_nodes, progress=progress, observe=_live(console)
     )
-    _keep(result, progress)
+    keep(result, progress)
     _tell(result)
     raise typer.Exit(result.verdict.exit_code)
 
@@ -244,28 +245,10 @@ def _run(
     taking = f", without {control.takes_away}" if control else ""
     progress.say(f"{scenario.name}: {scenario.summary}{taking}")
     result = session.run(scenario, control)
-    _keep(result, progress)
+    keep(result, progress)
     if not quiet:
         _tell(result)
     return result
-
-
-def _summary(result: Result) -> dict[str, object]:
-    found = result.found
-    return {
-        "name": result.name, "verdict": result.verdict.outcome.value, "reason": result.verdict.reason,
-        "seconds": round(result.seconds, 1), "total": found.total, "ok": found.ok, "at_risk": len(found.at_risk),
-        "lost": {kind: len(requests) for kind, requests in found.lost.items()},
-        "folder": str(result.folder),
-    }  # fmt: skip
-
-
-def _keep(result: Result, progress: Progress) -> None:
-    """Put the report and the summary beside the run's timeline."""
-    page = result.folder / "report.html"
-    html.write(result.folder / "timeline.jsonl", page)
-    (result.folder / "summary.json").write_text(json.dumps(_summary(result), indent=1) + "\n")
-    progress.say(f"report: {page}")
 
 
 def _tell(result: Result) -> None:
@@ -283,7 +266,7 @@ def _conclude(results: list[Result], *, as_json: bool) -> int:
     outcomes = [result.verdict.outcome for result in results]
     worst = next((o for o in (Outcome.LOSS, Outcome.NOT_MEASURED) if o in outcomes), Outcome.PROVEN)
     if as_json:
-        print(json.dumps([_summary(result) for result in results], indent=1))
+        print(json.dumps([summary(result) for result in results], indent=1))
     elif len(results) > 1:
         table = Table("run", "verdict", "requests", "at risk", "seconds")
         for result in results:

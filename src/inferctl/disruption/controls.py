@@ -10,7 +10,7 @@ from inferctl.disruption.verdict import Outcome, Verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from inferctl.disruption.session import Result
+    from inferctl.disruption.result import Result
 
 
 def held_to_controls(results: Sequence[Result]) -> list[Result]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from inferctl.disruption.scenarios.drains import Drain
 from inferctl.disruption.session import Session
+from inferctl.disruption.settle import wait_restored
+from inferctl.disruption.verdict import Outcome
 from inferctl.errors import EnvironmentProblem
 from inferctl.release.helm import Release, merged
 from inferctl.release.serving import serving
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
     from inferctl.cluster.target import Target
     from inferctl.console import Progress
-    from inferctl.disruption.session import Result
+    from inferctl.disruption.result import Result
     from inferctl.report.recorder import Recorder
 
 #: Lets the mock engine give answers that are longer than the preStop sleep.
@@ -64,9 +66,13 @@ def drain_test(
         try:
             with subject.lent():
                 session.prepare()
-                return session.run(Drain, Drain.controls[0] if control else None)
+                result = session.run(Drain, Drain.controls[0] if control else None)
         finally:
             session.close()
             with progress.step("giving the release its own values back"):
                 subject.recover()
-                subject.upgrade(own, wait=how.replace_seconds)
+                # Only until the API has them: a release that cannot start must not keep the verdict back.
+                subject.upgrade(own)
+        if result.verdict.outcome is not Outcome.NOT_MEASURED:
+            wait_restored(target.client(), subject, how.replace_seconds, progress)
+        return result

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any
+
+from httpx2 import HTTPError
+from lightkube import ApiError
 
 from inferctl.disruption.cordons import Cordons
 from inferctl.disruption.load import Load, LoadPod
-from inferctl.disruption.settle import unsettled
+from inferctl.disruption.result import Result
+from inferctl.disruption.settle import wait_restored, wait_settled
 from inferctl.disruption.verdict import Outcome, Promise, Verdict, judge
 from inferctl.disruption.watch import Watch
 from inferctl.errors import EnvironmentProblem, InferctlError
 from inferctl.paths import RUNS
-from inferctl.process.wait import wait_until
 from inferctl.release.helm import Release, merged
 from inferctl.release.serving import serving
-from inferctl.report import html
 from inferctl.report.findings import find
 from inferctl.report.recorder import Recorder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lightkube import Client
-
     from inferctl.cluster.target import Target
     from inferctl.console import Progress
+    from inferctl.report.findings import Findings
     from inferctl.report.state import State
 
 #: The protection taken away: SIGTERM at once, and one second until the kill.
@@ -45,7 +46,7 @@ def rollout_test(
     streams: int = 4,
     control: bool = False,
     progress: Progress,
-) -> Verdict:
+) -> Result:
     """Replace every pod of a deployed release under load, and count how every request ended.
 
     The control first takes the protection away and lets the release come to rest, so that the pods that get
@@ -62,7 +63,10 @@ def rollout_test(
     Raises:
         EnvironmentProblem: there is no such release, or another process changes it.
         UsageError: it is not of this chart.
-        DeadlineExceeded: the rollout or the load came to no end.
+        CommandFailed: the release could not be given its own values back.
+
+    Returns:
+        What became of it; a rollout or a load that came to no end is the verdict's reason.
     """
     subject = Release(target, release)
     with subject.changing(progress.say):
@@ -72,44 +76,62 @@ def rollout_test(
         return _measured(subject, seconds=seconds, streams=streams, control=control, progress=progress)
 
 
-def _measured(subject: Release, *, seconds: float, streams: int, control: bool, progress: Progress) -> Verdict:
+def _measured(subject: Release, *, seconds: float, streams: int, control: bool, progress: Progress) -> Result:
+    began = time.monotonic()
     own = subject.values()
     how = serving(subject, own)
-    values = merged(own, UNPROTECTED) if control else own
-    api = subject.target.client()
     name = f"{time.strftime('%Y%m%d-%H%M%S')}-rollout-test{'-control' if control else ''}"
-    recorder = Recorder(RUNS / name / "timeline.jsonl")
-    recorder.record("run", scenario="rollout-test (control)" if control else "rollout-test", text=_SUMMARY, promise="A")
-    LoadPod.sweep(subject)
-    load = LoadPod(
-        Load("fixed", streams=streams, seconds=seconds), subject, recorder,
-        image=how.image, url=how.url, model=how.model, hear=_say,
-    )  # fmt: skip
+    scenario = "rollout-test (control)" if control else "rollout-test"
+    with closing(Recorder(RUNS / name / "timeline.jsonl")) as recorder:
+        recorder.record("run", scenario=scenario, text=_SUMMARY, promise="A")
+        LoadPod.sweep(subject)
+        load = LoadPod(
+            Load("fixed", streams=streams, seconds=seconds), subject, recorder,
+            image=how.image, url=how.url, model=how.model, hear=_say,
+        )  # fmt: skip
+        trouble = _replaced(subject, own, load, recorder, control=control, progress=progress)
+        verdict, found = _judged(recorder, trouble, control=control)
+        recorder.record("verdict", outcome=verdict.outcome.value, reason=verdict.reason)
+    if control and not trouble:
+        wait_restored(subject.target.client(), subject, how.replace_seconds, progress)
+    return Result(scenario, verdict, found, time.monotonic() - began, recorder.path.parent)
+
+
+def _replaced(
+    subject: Release, own: Mapping[str, Any], load: LoadPod, recorder: Recorder, *, control: bool, progress: Progress
+) -> str:
+    """Replace the pods under load and clean up; gives what went wrong before the clean-up, empty if nothing did."""
+    values = merged(own, UNPROTECTED) if control else own
+    within = serving(subject, own).replace_seconds
+    api = subject.target.client()
     watch = Watch(subject)
     lent = ExitStack()
+    trouble = ""
     try:
         if control:
             lent.enter_context(subject.lent())
             with progress.step("taking the protection away"):
-                subject.upgrade(values, wait=how.replace_seconds)
+                subject.upgrade(values)
         with progress.step("waiting for the release to be at rest"):
-            wait_until(lambda: unsettled(api, subject), how.replace_seconds)
+            wait_settled(api, subject, within, tell=progress.say)
         watch.attach(recorder)
         with progress.step("starting load"):
             load.start()
             load.wait_running()
+        seconds = load.load.seconds
         before = min(_BEFORE_SECONDS, seconds / 5)
         recorder.wait(lambda state: _not_yet(state, before), before + _TAIL_SECONDS)
         progress.say("rollout begins: every pod is replaced")
         recorder.record("disrupt", text="helm upgrade with a changed environment")
-        subject.upgrade(merged(values, {"engine": {"env": {"ROLLOUT": name}}}), wait=how.replace_seconds)
-        wait_until(lambda: unsettled(api, subject), how.replace_seconds)
+        # Helm would wait in silence; what the pods lack is told here.
+        subject.upgrade(merged(values, {"engine": {"env": {"ROLLOUT": recorder.path.parent.name}}}))
+        wait_settled(api, subject, within, tell=progress.say)
         recorder.record("settled", text="every pod replaced")
         progress.say("rollout has ended")
         load.wait_ended(seconds + _TAIL_SECONDS)
-    except BaseException:
-        recorder.close()
-        raise
+    except (InferctlError, ApiError, HTTPError) as error:
+        trouble = str(error)
+        progress.say(trouble)
     finally:
         watch.detach()
         with progress.step("cleaning up"), ExitStack() as steps:
@@ -117,19 +139,7 @@ def _measured(subject: Release, *, seconds: float, streams: int, control: bool, 
             steps.callback(load.remove)
             steps.callback(_restore, subject, own if control else None)
             steps.callback(lent.close)
-    if control:
-        _wait_restored(api, subject, how.replace_seconds, progress)
-    return _concluded(recorder, progress, control=control)
-
-
-def _concluded(recorder: Recorder, progress: Progress, *, control: bool) -> Verdict:
-    verdict = _judged(recorder, control=control)
-    recorder.record("verdict", outcome=verdict.outcome.value, reason=verdict.reason)
-    recorder.close()
-    page = recorder.path.with_name("report.html")
-    html.write(recorder.path, page)
-    progress.say(f"report: {page}")
-    return verdict
+    return trouble
 
 
 def _restore(subject: Release, own: Mapping[str, Any] | None) -> None:
@@ -153,20 +163,17 @@ def _give(subject: Release, own: Mapping[str, Any] | None) -> None:
         subject.upgrade(own)
 
 
-def _wait_restored(api: Client, subject: Release, seconds: float, progress: Progress) -> None:
-    """The verdict stands even if the pods with the release's own values are late."""
-    try:
-        with progress.step("waiting for the release with its own values"):
-            wait_until(lambda: unsettled(api, subject), seconds)
-    except InferctlError as error:
-        progress.say(f"clean-up: {error}")
-
-
-def _judged(recorder: Recorder, *, control: bool) -> Verdict:
+def _judged(recorder: Recorder, trouble: str, *, control: bool) -> tuple[Verdict, Findings]:
+    """What was lost until something went wrong is loss all the same."""
     found = find(recorder.state)
     if not found.retired:
-        return Verdict(Outcome.NOT_MEASURED, "no pod was replaced while load ran")
-    return judge(found, Promise.A, control=control)
+        verdict = Verdict(Outcome.NOT_MEASURED, "no pod was replaced while load ran")
+    else:
+        verdict = judge(found, Promise.A, control=control)
+    lost = verdict.outcome is Outcome.LOSS or (control and verdict.outcome is Outcome.PROVEN)
+    if trouble and not lost:
+        verdict = Verdict(Outcome.NOT_MEASURED, trouble.splitlines()[0])
+    return verdict, found
 
 
 def _not_yet(state: State, before: float) -> str:

@@ -13,11 +13,10 @@ from lightkube import ApiError
 from lightkube.resources.core_v1 import Pod
 
 from inferctl.disruption.cordons import Cordons
-from inferctl.disruption.settle import hurry_leaving, unsettled
+from inferctl.disruption.settle import hurry_leaving, wait_settled
 from inferctl.errors import CommandFailed, InferctlError, UsageError
 from inferctl.paths import tool
 from inferctl.process.command import run as run_program
-from inferctl.process.wait import wait_until
 from inferctl.release.helm import merged
 from inferctl.release.serving import serving
 
@@ -120,13 +119,9 @@ class Run:
         self._wait_at_rest()
 
     def _wait_at_rest(self, leaving: Callable[[], None] = lambda: None) -> None:
-        def missing() -> str:
-            leaving()
-            return unsettled(self._api, self.release)
-
         seconds = self.replace_seconds
         with self.recorder.within(seconds):
-            wait_until(missing, seconds)
+            wait_settled(self._api, self.release, seconds, tell=self._progress.say, before_asking=leaving)
 
     def pods(self) -> dict[str, str]:
         """The release's pods that are not ending, and their nodes."""

@@ -6,7 +6,7 @@ import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from httpx2 import HTTPError
@@ -16,6 +16,7 @@ from inferctl.disruption import variants
 from inferctl.disruption.cordons import Cordons
 from inferctl.disruption.load import LoadPod
 from inferctl.disruption.nodes import Nodes
+from inferctl.disruption.result import Result
 from inferctl.disruption.run import Run
 from inferctl.disruption.scenario import LONG_TOKENS, LONGER_TOKENS
 from inferctl.disruption.verdict import Outcome, Verdict, judge
@@ -30,7 +31,6 @@ from inferctl.report.recorder import Recorder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from inferctl.cluster.target import Target
     from inferctl.console import Progress
@@ -49,23 +49,6 @@ _VALUES: dict[str, Any] = {
     "probes": {"periodSeconds": 2},
     "resources": {"requests": {"cpu": "200m"}},
 }
-
-
-@dataclass(frozen=True)
-class Result:
-    """What one run came to.
-
-    Attributes:
-        name: of the scenario and, after a slash, of the control.
-        seconds: how long it took.
-        folder: where its timeline and report are.
-    """
-
-    name: str
-    verdict: Verdict
-    found: Findings
-    seconds: float
-    folder: Path
 
 
 class Session:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from inferctl.disruption.controls import held_to_controls
-from inferctl.disruption.session import Result
+from inferctl.disruption.result import Result
 from inferctl.disruption.verdict import Outcome, Verdict
 from inferctl.report.findings import Findings
 

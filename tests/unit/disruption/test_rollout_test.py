@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +11,15 @@ import pytest
 from inferctl.cluster.target import Target
 from inferctl.console import Progress
 from inferctl.disruption import rollout_test as tested
-from inferctl.errors import CommandFailed
+from inferctl.disruption.result import keep
+from inferctl.disruption.verdict import Outcome, Verdict
+from inferctl.errors import CommandFailed, DeadlineExceeded
 from inferctl.release.helm import Release
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from inferctl.disruption.result import Result
 
 _OWN: dict[str, Any] = {"image": {"repository": "pull:1/mock-engine", "digest": "sha256:0"}}
 _BARE = {**_OWN, **tested.UNPROTECTED}
@@ -39,7 +44,8 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Calls:
     calls = _Calls()
 
     class Load:
-        def __init__(self, *_: object, **__: object) -> None: ...
+        def __init__(self, load: object, *_: object, **__: object) -> None:
+            self.load = load
 
         @staticmethod
         def sweep(_: object) -> None: ...
@@ -74,30 +80,29 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Calls:
     monkeypatch.setattr(tested, "LoadPod", Load)
     monkeypatch.setattr(tested, "Watch", Watch)
     monkeypatch.setattr(tested, "RUNS", tmp_path)
-    monkeypatch.setattr(tested, "wait_until", lambda *_: None)
+    monkeypatch.setattr(tested, "wait_settled", lambda *_, **__: None)
     return calls
 
 
 @pytest.fixture
-def run() -> Callable[..., None]:
+def run() -> Callable[..., Result]:
     """Runs the test, or its control, on a release of that cluster."""
 
-    def run(*options: str) -> None:
+    def run(*options: str) -> Result:
         target = Target("existing", Path("/kubeconfig"), "context", "push:1", "pull:1")
-        tested.rollout_test(target, release="chat", control="--control" in options, progress=Progress())
+        return tested.rollout_test(target, release="chat", control="--control" in options, progress=Progress())
 
     return run
 
 
-def test_control_is_taken_back_before_load_is_removed(calls: _Calls, run: Callable[..., None]) -> None:
+def test_control_is_taken_back_before_load_is_removed(calls: _Calls, run: Callable[..., Result]) -> None:
     """When the load does not start, the release first gets its own values back, then the load is removed."""
     calls.fail = {2: CommandFailed("no load")}
-    with pytest.raises(CommandFailed, match="no load"):
-        run("--control")
+    assert run("--control").verdict == Verdict(Outcome.NOT_MEASURED, "no load")
     assert calls == [_BARE, "load starts", _OWN, "load is removed"]
 
 
-def test_load_that_cannot_be_removed_leaves_no_release_unprotected(calls: _Calls, run: Callable[..., None]) -> None:
+def test_load_that_cannot_be_removed_leaves_no_release_unprotected(calls: _Calls, run: Callable[..., Result]) -> None:
     """A failure to remove the load comes after the release has its own values."""
     calls.fail = {2: CommandFailed("no load"), 4: CommandFailed("not removed")}
     with pytest.raises(CommandFailed, match="not removed"):
@@ -105,7 +110,7 @@ def test_load_that_cannot_be_removed_leaves_no_release_unprotected(calls: _Calls
     assert calls == [_BARE, "load starts", _OWN, "load is removed"]
 
 
-def test_second_interrupt_comes_through_after_the_clean_up(calls: _Calls, run: Callable[..., None]) -> None:
+def test_second_interrupt_comes_through_after_the_clean_up(calls: _Calls, run: Callable[..., Result]) -> None:
     """Ctrl-C while the values are given back has them given back again, and the load is removed."""
     calls.fail = {2: KeyboardInterrupt(), 3: KeyboardInterrupt()}
     with pytest.raises(KeyboardInterrupt):
@@ -113,7 +118,7 @@ def test_second_interrupt_comes_through_after_the_clean_up(calls: _Calls, run: C
     assert calls == [_BARE, "load starts", _OWN, _OWN, "load is removed"]
 
 
-def test_release_that_stays_unprotected_is_named(calls: _Calls, run: Callable[..., None]) -> None:
+def test_release_that_stays_unprotected_is_named(calls: _Calls, run: Callable[..., Result]) -> None:
     """When the values cannot be given back the error says so, and the load is removed all the same."""
     calls.fail = {2: CommandFailed("no load"), 3: CommandFailed("helm failed")}
     with pytest.raises(CommandFailed, match="helm failed") as failed:
@@ -122,9 +127,29 @@ def test_release_that_stays_unprotected_is_named(calls: _Calls, run: Callable[..
     assert calls[-1] == "load is removed"
 
 
-def test_without_a_control_no_values_are_given_back(calls: _Calls, run: Callable[..., None]) -> None:
+def test_without_a_control_no_values_are_given_back(calls: _Calls, run: Callable[..., Result]) -> None:
     """The test itself takes nothing away, so that there is nothing to give back."""
     calls.fail = {1: CommandFailed("no load")}
-    with pytest.raises(CommandFailed, match="no load"):
-        run()
+    assert run().verdict.line == "verdict: not measured: no load"
     assert calls == ["load starts", "load is removed"]
+
+
+def test_release_that_cannot_start_ends_with_a_verdict(
+    calls: _Calls, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A release that does not come to rest is a verdict with exit code 2, and the run's summary has its reason."""
+
+    def stuck(*_: object, **__: object) -> None:
+        raise DeadlineExceeded("release 'chat' is not at rest")
+
+    monkeypatch.setattr(tested, "wait_settled", stuck)
+    result = run()
+    keep(result, Progress())
+    assert (result.verdict.line, result.verdict.exit_code) == (
+        "verdict: not measured: release 'chat' is not at rest",
+        2,
+    )
+    kept = json.loads((result.folder / "summary.json").read_text())
+    assert (kept["name"], kept["reason"], kept["total"]) == ("rollout-test", "release 'chat' is not at rest", 0)
+    assert (result.folder / "report.html").exists()
+    assert calls == ["load is removed"]

@@ -10,6 +10,7 @@ import pytest
 from inferctl.cluster.target import Target
 from inferctl.console import Progress
 from inferctl.disruption import run as tested
+from inferctl.disruption import settle
 from inferctl.disruption.cordons import Cordons
 from inferctl.errors import CommandFailed, EnvironmentProblem
 from inferctl.process.lock import Lock
@@ -51,7 +52,7 @@ def test_waits_are_as_long_as_the_release_may_take(
 ) -> None:
     """A model that loads for an hour is waited for, one that loads at once is not waited for in vain."""
     waited: list[float] = []
-    monkeypatch.setattr(tested, "wait_until", lambda _, for_seconds: waited.append(for_seconds))
+    monkeypatch.setattr(settle, "wait_until", lambda _, for_seconds, **__: waited.append(for_seconds))
     run.values |= {"engine": {"loadTimeoutSeconds": load}, "rollout": {"terminationGracePeriodSeconds": grace}}
     run.wait_at_rest()
     run.drain("node-a")
@@ -88,7 +89,7 @@ def test_pods_that_may_serve_others_are_not_hurried(
     """Pods on their way out are ended at once only where a session is alone: elsewhere somebody may read from them."""
     hurried: list[str] = []
     monkeypatch.setattr(Release, "upgrade", lambda *_, **__: None)
-    monkeypatch.setattr(tested, "unsettled", lambda *_: "")
+    monkeypatch.setattr(settle, "unsettled", lambda *_: "")
     monkeypatch.setattr(tested, "hurry_leaving", lambda _, release: hurried.append(release.name))
     run.deploy(alone=alone)
     assert hurried == (["chat"] if alone else [])
