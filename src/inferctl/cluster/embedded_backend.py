@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from inferctl.cluster import embedded, preflight
+from inferctl.cluster.inspection import running_version
 from inferctl.cluster.spec import REGISTRY_NAME, ClusterSpec
 from inferctl.cluster.target import Target
 from inferctl.errors import EnvironmentProblem, UsageError
@@ -74,14 +75,15 @@ class EmbeddedBackend:
         """The state of every node's components."""
         damaged = self.spec.damaged
         nodes = embedded.status(self.spec) if self.spec.folder.exists() and not damaged else []
+        up = bool(nodes) and embedded.healthy(self.spec)
         return {
             "backend": self.name,
             "name": self.spec.name,
-            "up": bool(nodes) and embedded.healthy(self.spec),
+            "up": up,
             "problem": f"{damaged}; bring it up anew, or remove it with: ./just cluster-down" if damaged else "",
             "api": "" if damaged else self.spec.api_url,
             "registry": "" if damaged else self.spec.registry_address,
-            "kubernetes": self.spec.kubernetes,
+            "kubernetes": running_version(f"--kubeconfig={self.spec.kubeconfig}") if up else self.spec.kubernetes,
             "kubeconfig": str(self.spec.kubeconfig),
             "context": self.spec.context,
             "folder": str(self.spec.folder),

@@ -21,6 +21,21 @@ _EXPORTED = ("plan.json", "status.json", "init.log", "kubelet.yaml", "kube-proxy
 _API_SECONDS = 30
 
 
+def running_version(*options: str) -> str:
+    """The version of Kubernetes that answers, such as ``v1.2.3``; empty if none does.
+
+    Args:
+        options: what tells kubectl which cluster is meant.
+    """
+    try:
+        answer = run(
+            [tool("kubectl"), *options, "get", "--raw", "/version", "--request-timeout=10s"], deadline=_API_SECONDS
+        )
+        return str(json.loads(answer)["gitVersion"])
+    except (CommandFailed, ValueError, LookupError, TypeError):
+        return ""
+
+
 def logs(spec: ClusterSpec) -> dict[str, Path]:
     """The log of each component that has one, by ``node/component``."""
     return {f"{log.parent.parent.name}/{log.stem}": log for log in sorted(spec.folder.glob("nodes/*/logs/*.log"))}

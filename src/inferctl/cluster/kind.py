@@ -10,6 +10,7 @@ import json
 import shutil
 from typing import TYPE_CHECKING
 
+from inferctl.cluster.inspection import running_version
 from inferctl.cluster.kubeconfig import user_file
 from inferctl.cluster.spec import REGISTRY_NAME
 from inferctl.cluster.target import Target
@@ -101,10 +102,13 @@ class KindBackend:
         """The nodes' containers, and whether all of them and the registry run."""
         _require_docker()
         nodes = self._nodes()
+        up = bool(nodes) and all(node["running"] for node in nodes) and _registry_state() == "running"
+        options = (f"--kubeconfig={user_file()}", f"--context={self.context}")
         return {
             "backend": self.name,
             "name": self.cluster,
-            "up": bool(nodes) and all(node["running"] for node in nodes) and _registry_state() == "running",
+            "up": up,
+            "kubernetes": running_version(*options) if up else "",
             "registry": REGISTRY_NAME,
             "kubeconfig": str(user_file()),
             "context": self.context,

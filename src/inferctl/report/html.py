@@ -107,9 +107,11 @@ def _numbers(found: Findings) -> list[tuple[str, str]]:
 
 def _notes(state: State, start: float) -> list[tuple[str, str]]:
     """When and what; what the cluster repeats is told once, with how often it was said."""
-    said = Counter(_note(note) for note in state.notes)
+    # That the run begins is no action, and its title is above.
+    notes = [note for note in state.notes if note["kind"] != "run"]
+    said = Counter(map(_note, notes))
     first: dict[str, float] = {}
-    for note in state.notes:
+    for note in notes:
         first.setdefault(_note(note), note["t"] - start)
     return [(f"{at:.1f}", f"{text} ({said[text]} times)" if said[text] > 1 else text) for text, at in first.items()]
 

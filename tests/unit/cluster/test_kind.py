@@ -124,8 +124,10 @@ def test_describe_says_up_only_when_all_of_it_runs(machine: Machine, progress: P
     backend = KindBackend("inference")
     assert backend.describe()["up"] is False
     backend.up(progress)
+    reach = f"--kubeconfig={machine.home / 'kubeconfig'} --context=kind-inference"
+    machine.answer(f"kubectl {reach} get --raw /version", '{"gitVersion": "v1.2.3"}')
     state = backend.describe()
-    assert state["up"] is True
+    assert (state["up"], state["kubernetes"]) == (True, "v1.2.3")
     nodes = state["nodes"]
     assert isinstance(nodes, list)
     assert [node["name"] for node in nodes] == list(_NODES)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
-from inferctl.cluster import init_client, launch
+from inferctl.cluster import embedded, init_client, inspection, launch
 from inferctl.cluster.embedded_backend import EmbeddedBackend
 from inferctl.cluster.spec import ClusterSpec
 from inferctl.console import Progress
@@ -121,3 +121,26 @@ def test_process_that_cannot_be_read_is_none_that_lives(tmp_path: Path, garbage:
     (tmp_path / "init.pid").write_bytes(garbage)
     found = launch.identity(tmp_path)
     assert found is None or not found.alive()
+
+
+def test_version_that_runs_is_asked_for(spec: ClusterSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The state of a cluster that is up has the version that its API answers with, whatever was asked for."""
+    asked: list[object] = []
+
+    def answer(command: list[object], **_: object) -> str:
+        asked.extend(command)
+        return '{"gitVersion": "v1.2.3"}'
+
+    ready = embedded.NodeStatus("worker", running=True, components={"kubelet": {"state": "ready"}})
+    monkeypatch.setattr(embedded, "status", lambda _: [ready])
+    monkeypatch.setattr(inspection, "run", answer)
+    state = EmbeddedBackend("trial").describe()
+    assert (state["up"], state["kubernetes"]) == (True, "v1.2.3")
+    assert f"--kubeconfig={spec.kubeconfig}" in asked
+
+
+def test_api_that_does_not_answer_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither an API that is away nor something else in its place is an error."""
+    for said in ("", "{}", "[]"):
+        monkeypatch.setattr(inspection, "run", lambda *_, said=said, **__: said)
+        assert not inspection.running_version()

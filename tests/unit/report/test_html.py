@@ -146,3 +146,9 @@ def test_live_view_ends(recorder: Recorder) -> None:
     output = io.StringIO()
     live.show(recorder, Console(file=output, force_terminal=True))()
     assert output.getvalue()
+
+
+def test_what_was_done_begins_with_the_first_action(lossy: Any) -> None:  # noqa: ANN401 - a Story
+    """That the run began is no action: its title stands above, and not among what was done."""
+    done = [text for _, text in html._notes(lossy.state, 0)]
+    assert done == ["disruption: drain", "verdict: loss: 2 of 3 requests lost"]
