@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from inferctl.errors import EnvironmentProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 PATIENCE_SECONDS = 5.0
 _ASK_SECONDS = 0.05
@@ -51,17 +51,20 @@ class Lock:
         return () if self._file < 0 else (self._file,)
 
     @contextmanager
-    def held(self, patience: float | None = None) -> Iterator[None]:
+    def held(
+        self, patience: float | None = None, *, waiting: Callable[[str], object] = lambda _: None
+    ) -> Iterator[None]:
         """Hold the lock during the block.
 
         Args:
             patience: seconds to wait for another holder; by default `PATIENCE_SECONDS`.
+            waiting: is told once who holds it, if another does.
 
         Raises:
             EnvironmentProblem: another process holds it; the message names each such process.
         """
         if not self._depth:
-            self._file = self._take(PATIENCE_SECONDS if patience is None else patience)
+            self._file = self._take(PATIENCE_SECONDS if patience is None else patience, waiting)
         self._depth += 1
         try:
             yield
@@ -73,14 +76,16 @@ class Lock:
                 file, self._file = self._file, -1
                 os.close(file)
 
-    def _take(self, patience: float) -> int:
+    def _take(self, patience: float, waiting: Callable[[str], object]) -> int:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise EnvironmentProblem(f"{self.path.parent} cannot be written ({error.strerror}); {self._fix}") from error
         try:
-            self._wait(file, patience)
+            if not _flock(file):
+                waiting(self._taken(file))
+                self._wait(file, patience)
             self.cut_short = bool(_read(file))
             _write(file, str(os.getpid()))
         except BaseException:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,12 @@ from inferctl.errors import EnvironmentProblem
 from inferctl.images import seed
 from inferctl.paths import BIN, TOOLS
 from inferctl.process.command import run
+from inferctl.process.lock import Lock
 from inferctl.tools.go import compiler
 from inferctl.tools.programs import Program, Purpose, needed_for, pinned
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from inferctl.console import Progress
@@ -22,11 +25,15 @@ if TYPE_CHECKING:
 BUILD_BYTES = 6 * 1024**3
 _STAMPS = TOOLS / "stamps"
 _BUILD_SECONDS = 3000
+#: On two busy cores all programs take less than half of it.
+_WAIT_SECONDS = 2.0 * 3600
 _VERSION_PACKAGE = "k8s.io/component-base/version"
 
 
 def ensure(purposes: set[Purpose], progress: Progress) -> None:
     """Build every program that these purposes need and that is not there as pinned.
+
+    One inferctl builds at a time, the next one waits and then finds what was built.
 
     Args:
         purposes: what the programs are for.
@@ -34,17 +41,39 @@ def ensure(purposes: set[Purpose], progress: Progress) -> None:
 
     Raises:
         CommandFailed: a program does not build; the message has the compiler's.
-        EnvironmentProblem: there is no Go compiler that is new enough, or no space.
+        EnvironmentProblem: there is no Go compiler that is new enough, no space, or another process builds for hours.
     """
-    stale = [program for program in needed_for(purposes) if not _is_current(program)]
+    ensure_programs(needed_for(purposes), progress, seeded=Purpose.CLUSTER in purposes)
+
+
+def ensure_programs(programs: Sequence[Program], progress: Progress, *, seeded: bool = False) -> None:
+    """Build those of the programs that are not there as pinned; else as `ensure`.
+
+    Args:
+        programs: which.
+        progress: told of each program.
+        seeded: make the images of a cluster itself, too.
+    """
+    # Who needs nothing built waits for nobody.
+    if all(map(_is_current, programs)) and not (seeded and _seed_is_stale()):
+        return
+    lock = Lock(TOOLS / "lock", str(TOOLS), "let this user write there")
+    with lock.held(_WAIT_SECONDS, waiting=lambda told: progress.say(f"waiting: {told}")):
+        _build_all([program for program in programs if not _is_current(program)], progress)
+        if seeded and _seed_is_stale():
+            _make_seed(progress)
+
+
+def _build_all(stale: Sequence[Program], progress: Progress) -> None:
     if stale:
         _require_space()
+        # What a killed build left.
+        for part in BIN.glob(".*.part"):
+            part.unlink(missing_ok=True)
         progress.say(f"building {len(stale)} programs from source; later runs use them as they are")
     for number, program in enumerate(stale, 1):
         with progress.step(f"[{number}/{len(stale)}] {program.name}"):
             _build(program)
-    if Purpose.CLUSTER in purposes:
-        _ensure_seed(progress)
 
 
 def _require_space() -> None:
@@ -66,20 +95,23 @@ def _build(program: Program) -> None:
     flags = ["-trimpath", f"-ldflags=-s -w {_version_flags(program)}".rstrip()]
     if program.tags:
         flags.append(f"-tags={program.tags}")
-    part = BIN / f".{program.name}.part"
-    run(
-        [compiler(), "build", *flags, "-o", part, program.package],
-        cwd=program.module,
-        # The compiler here is the pinned one; another must not be fetched in its place.
-        env={
-            "CGO_ENABLED": "1" if program.cgo else "0",
-            "GOTOOLCHAIN": "local",
-            "GOFLAGS": "-mod=readonly -buildvcs=false",
-        },
-        deadline=_BUILD_SECONDS,
-    )
-    # Replaced at once: a running cluster keeps the file that it has open.
-    part.rename(BIN / program.name)
+    part = BIN / f".{program.name}.{os.getpid()}.part"
+    try:
+        run(
+            [compiler(), "build", *flags, "-o", part, program.package],
+            cwd=program.module,
+            # The compiler here is the pinned one; another must not be fetched in its place.
+            env={
+                "CGO_ENABLED": "1" if program.cgo else "0",
+                "GOTOOLCHAIN": "local",
+                "GOFLAGS": "-mod=readonly -buildvcs=false",
+            },
+            deadline=_BUILD_SECONDS,
+        )
+        # Replaced at once: a running cluster keeps the file that it has open.
+        part.rename(BIN / program.name)
+    finally:
+        part.unlink(missing_ok=True)
     _STAMPS.mkdir(parents=True, exist_ok=True)
     (_STAMPS / program.name).write_text(_fingerprint(program))
 
@@ -110,11 +142,17 @@ def _sources(program: Program) -> list[Path]:
     return [program.module / "go.mod", program.module / "go.sum", *own]
 
 
-def _ensure_seed(progress: Progress) -> None:
+def _seed_is_stale() -> bool:
     stamp = _STAMPS / "seed"
-    wanted = hashlib.sha256(b"".join((_STAMPS / name).read_bytes() for name in ("coredns", "pause"))).hexdigest()
-    if stamp.exists() and stamp.read_text() == wanted:
-        return
+    return not stamp.exists() or stamp.read_text() != _seed_fingerprint()
+
+
+def _seed_fingerprint() -> str:
+    stamps = [_STAMPS / name for name in ("coredns", "pause")]
+    return hashlib.sha256(b"".join(stamp.read_bytes() for stamp in stamps)).hexdigest()
+
+
+def _make_seed(progress: Progress) -> None:
     with progress.step("images of the cluster itself"):
         seed.build()
-    stamp.write_text(wanted)
+    (_STAMPS / "seed").write_text(_seed_fingerprint())
