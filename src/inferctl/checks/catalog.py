@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING
 
+from inferctl.tools.programs import Program, Purpose, needed_for
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -19,6 +21,7 @@ _YAML = ("*.yml", "*.yaml")
 # Templates of Helm are not YAML yet, and what Helm renders is compared byte by byte instead.
 _NOT_WRITTEN_AS_YAML = ("charts/inference-service/templates/*", "tests/chart/golden/*")
 _PYTEST = ("pytest", "--no-header", "-m", "not cluster and not browser")
+_TOOLS = tuple(program.name for program in needed_for({Purpose.CHECK}))
 _LOAD_TESTS = "tests/unit/loadtest"
 # These start programs by the dozen and take as long as all other unit tests: the two run beside each other.
 _COMMAND_TESTS = ("tests/unit/checks", "tests/unit/docs", "tests/unit/test_command_line.py", "tests/unit/test_names.py")
@@ -36,6 +39,7 @@ class Check:
         staged: whether it is quick enough to run before each commit, on the staged files alone.
         silent: whether printing anything means failure; some formatters list what they would change and exit with 0.
         closing_line: whether its last line belongs in the report, such as a test runner's count.
+        tools: programs that this project builds and that the check runs beside the one of its command.
         nix_only: whether its program comes with the Nix shell alone; elsewhere the report says that it did not run.
     """
 
@@ -46,6 +50,7 @@ class Check:
     staged: bool = False
     silent: bool = False
     closing_line: bool = False
+    tools: tuple[str, ...] = ()
     nix_only: bool = False
 
     def select(self, paths: Iterable[str]) -> list[str]:
@@ -55,18 +60,19 @@ class Check:
 
 #: Those that take longest come first, so that the last one to end is a short one.
 CHECKS = (
-    Check("command tests", (*_PYTEST, *_COMMAND_TESTS), closing_line=True),
+    Check("command tests", (*_PYTEST, *_COMMAND_TESTS), closing_line=True, tools=_TOOLS),
     Check("load tests", (*_PYTEST, _LOAD_TESTS), closing_line=True),
     Check(
         "unit tests",
         (*_PYTEST, "tests/unit", *(f"--ignore={path}" for path in (_LOAD_TESTS, *_COMMAND_TESTS))),
         closing_line=True,
+        tools=_TOOLS,
     ),
-    Check("chart tests", (*_PYTEST, "tests/chart"), closing_line=True),
+    Check("chart tests", (*_PYTEST, "tests/chart"), closing_line=True, tools=_TOOLS),
     Check("mock engine tests", (*_PYTEST, "engines/mock/tests"), closing_line=True),
     Check("mypy", ("mypy", "src", "engines/mock/src", "engines/mock/tests", "loadtest", "tests", "bench", "docs")),
-    Check("helm unittest", ("just", "test")),
-    Check("helm lint, kubeconform", ("just", "lint")),
+    Check("helm unittest", ("just", "test"), tools=("helm", "helm-unittest")),
+    Check("helm lint, kubeconform", ("just", "lint"), tools=("helm", "kubeconform")),
     Check("import-linter", ("lint-imports",)),
     Check("ruff format", ("ruff", "format", "--check", "--quiet", "--force-exclude"), _PYTHON, staged=True),
     Check(
@@ -101,6 +107,12 @@ def named(names: Iterable[str]) -> tuple[Check, ...]:
     if unknown:
         raise LookupError(", ".join(sorted(unknown)))
     return tuple(check for check in CHECKS if not wanted or check.name in wanted)
+
+
+def tools_of(checks: Iterable[Check]) -> tuple[Program, ...]:
+    """The programs of this project that these checks run, in building order."""
+    wanted = {name for check in checks for name in (check.command[0], *check.tools)}
+    return tuple(program for program in needed_for({Purpose.CHECK}) if program.name in wanted)
 
 
 def _matches(path: str, patterns: tuple[str, ...]) -> bool:

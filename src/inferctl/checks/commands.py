@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from inferctl.checks import files
-from inferctl.checks.catalog import CHECKS, named
+from inferctl.checks.catalog import CHECKS, named, tools_of
 from inferctl.checks.runner import Result, State, run_all
 from inferctl.console import Progress
 from inferctl.errors import UsageError
 from inferctl.paths import ROOT
-from inferctl.tools.build import ensure
-from inferctl.tools.programs import Purpose
+from inferctl.tools.build import ensure_programs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,14 +52,14 @@ def check(
             typer.echo(f"{one.name:<24}{' '.join(one.command)}")
         return
     progress = Progress()
-    ensure({Purpose.CHECK}, progress)
+    ensure_programs(tools_of(checks), progress)
 
     def report(result: Result) -> None:
         progress.say(f"{result.check.name}: {result.state.value} ({result.seconds:.1f} s)")
 
     # One more than there are processors: the load tests mostly wait for clocks.
     jobs = jobs or (os.cpu_count() or 1) + 1
-    results = run_all(checks, files.of_checkout(ROOT), root=ROOT, jobs=jobs, done=report)
+    results = run_all(checks, files.of_checkout(ROOT), root=ROOT, jobs=jobs, done=report, say=progress.say)
     typer.echo(_json(results) if as_json else _text(results, progress.elapsed))
     if any(result.state is State.FAILED for result in results):
         raise typer.Exit(1)
@@ -84,8 +83,9 @@ def _text(results: Sequence[Result], seconds: float) -> str:
     lines = []
     for result in failed:
         lines += [f"--- {result.check.name} ---", result.output.rstrip(), ""]
-    # As it was printed: it is what a person, or a program, looks for at the end of a test run.
-    lines += [result.closing_line for result in results if result.check.closing_line]
+    # It is what a person, or a program, looks for at the end of a test run.
+    counts = [result for result in results if result.check.closing_line]
+    lines += [f"{result.check.name}: {result.closing_line}" if failed else result.closing_line for result in counts]
     lines += [f"{result.check.name:<24}{result.seconds:7.1f} s  {result.state.value}" for result in results]
     verdict = f"{len(failed)} failed" if failed else "all well"
     lines.append(f"{len(results)} checks in {seconds:.1f} s: {verdict}")

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -14,12 +14,17 @@ from typing import TYPE_CHECKING
 from inferctl.checks.programs import environment, in_nix_shell, locate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from concurrent.futures import Future
     from pathlib import Path
 
     from inferctl.checks.catalog import Check
 
 _SECONDS = 900
+
+
+#: A person who sees nothing for longer wonders.
+_QUIET_SECONDS = 10.0
 
 
 class State(Enum):
@@ -54,7 +59,13 @@ class Result:
 
 
 def run_all(
-    checks: Sequence[Check], paths: Sequence[str], *, root: Path, jobs: int, done: Callable[[Result], None]
+    checks: Sequence[Check],
+    paths: Sequence[str],
+    *,
+    root: Path,
+    jobs: int,
+    done: Callable[[Result], None],
+    say: Callable[[str], object] = lambda _: None,
 ) -> list[Result]:
     """Run every check and wait for all of them, whatever fails.
 
@@ -64,6 +75,7 @@ def run_all(
         root: where they run.
         jobs: how many run at once.
         done: told of each result as it comes, from one thread at a time.
+        say: told how many run, and which ones whenever none has ended for ten seconds.
 
     Returns:
         The results, in the order of ``checks``.
@@ -83,10 +95,14 @@ def run_all(
             runs.append((check, files))
     programs = locate(check for check, _ in runs)
     children = _Children()
+    say(f"{len(runs)} checks, {min(jobs, len(runs))} at once")
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        futures = [pool.submit(_run, check, files, programs[check.command[0]], root, children) for check, files in runs]
+        futures = {
+            pool.submit(_run, check, files, programs[check.command[0]], root, children): check.name
+            for check, files in runs
+        }
         try:
-            for future in as_completed(futures):
+            for future in _as_they_end(futures, say):
                 done(future.result())
                 results.append(future.result())
         except BaseException:
@@ -94,6 +110,16 @@ def run_all(
             children.end()
             raise
     return sorted(results, key=lambda result: checks.index(result.check))
+
+
+def _as_they_end(futures: Mapping[Future[Result], str], say: Callable[[str], object]) -> Iterator[Future[Result]]:
+    """Give each future when it has ended; while none ends, say the names of those that run."""
+    pending = set(futures)
+    while pending:
+        ended, pending = wait(pending, _QUIET_SECONDS, FIRST_COMPLETED)
+        if not ended:
+            say(f"running: {', '.join(name for future, name in futures.items() if future.running())}")
+        yield from ended
 
 
 class _Children:

@@ -13,9 +13,10 @@ from typer.testing import CliRunner
 
 from inferctl import application
 from inferctl.checks import commands, files, runner
-from inferctl.checks.catalog import CHECKS, Check, named
+from inferctl.checks.catalog import CHECKS, Check, named, tools_of
 from inferctl.checks.runner import Result, State, run_all
 from inferctl.errors import EnvironmentProblem
+from inferctl.tools.programs import Purpose, needed_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -136,11 +137,11 @@ def test_report_has_each_check_its_time_and_the_output_of_failures(
     count = program(tmp_path, "count", "echo noise; echo 3 passed")
     checks = (bad, Check("count", count.command, closing_line=True))
     monkeypatch.setattr(commands, "named", lambda _names: checks)
-    monkeypatch.setattr(commands, "ensure", lambda _purposes, _progress: None)
+    monkeypatch.setattr(commands, "ensure_programs", lambda _purposes, _progress: None)
     done = CliRunner().invoke(application.app, ["check"])
     assert done.exit_code == 1
     assert "--- bad ---\nreason\n" in done.stdout
-    assert "\n3 passed\n" in done.stdout
+    assert "\ncount: 3 passed\n" in done.stdout
     assert "noise" not in done.stdout
     assert done.stdout.rstrip().endswith("1 failed")
     rows = json.loads(CliRunner().invoke(application.app, ["check", "--json"]).stdout)
@@ -157,6 +158,32 @@ def test_unknown_check_is_refused_with_the_names_there_are() -> None:
     )
     assert done.returncode == 2
     assert "error: check mypi: there is none of this name; there are: command tests" in done.stderr
+
+
+def test_only_programs_of_the_chosen_checks_are_built() -> None:
+    """A check of Python builds nothing, a formatter itself, and all of them everything that checks need."""
+    assert not tools_of(named(["mypy", "ruff check", "gofmt", "just --fmt", "load tests"]))
+    assert [program.name for program in tools_of(named(["yamlfmt"]))] == ["yamlfmt"]
+    assert {program.name for program in tools_of(named(["helm lint, kubeconform"]))} == {"helm", "kubeconform"}
+    assert tools_of(CHECKS) == needed_for({Purpose.CHECK})
+
+
+def test_quiet_run_says_what_it_waits_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the start it says how many run, and while none ends which ones run; those that wait are not named."""
+    monkeypatch.setattr(runner, "_QUIET_SECONDS", 0.1)
+    go_on = tmp_path / "go-on"
+    slow = program(tmp_path, "slow", f"while ! [ -e {go_on} ]; do sleep 0.05; done")
+    later = program(tmp_path, "later", "exit 0")
+    said: list[str] = []
+
+    def say(line: str) -> None:
+        said.append(line)
+        if line.startswith("running"):
+            go_on.touch()
+
+    results = run_all([slow, later], [], root=tmp_path, jobs=1, done=lambda _: None, say=say)
+    assert [result.state for result in results] == [State.OK, State.OK]
+    assert said[:2] == ["2 checks, 1 at once", "running: slow"]
 
 
 def test_names_of_checks_are_unique() -> None:
