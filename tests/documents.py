@@ -24,9 +24,12 @@ LEFT_OUT = {
     "./just check": "it runs the tests that run these commands",
     "./just rollout-test-control": "tests/e2e/test_rollout.py runs the same for a shorter time",
     "./just cluster-down": "the tests need their cluster longer, and end with the command behind it",
+    "helm uninstall my-model": "the tests look at the model afterwards, and then remove it so themselves",
+    "inferctl rollout-test --release my-model": "./just rollout-test, which is run, is the same on another release",
+    "inferctl drain-test --release my-model": "tests/e2e/test_scenarios.py runs the same drain on a release of its own",
 }
-#: How commands begin that need a cluster, or programs for one.
-WITH_CLUSTER = ("./just rollout-test", "./just tools", "helm upgrade")
+#: How commands begin that touch neither a cluster nor the machine; others wait for the tests with a cluster.
+WITHOUT_CLUSTER = ("inferctl values ", "./just doctor", "export PATH=")
 #: What ./just makes in a checkout, which git does not track.
 _MADE = (".tools", ".venv")
 
@@ -48,7 +51,7 @@ def commands(text: str) -> list[str]:
 
 def needs_cluster(command: str) -> bool:
     """Whether this command is for the tests that have a cluster."""
-    return command.startswith(WITH_CLUSTER)
+    return not command.startswith(WITHOUT_CLUSTER)
 
 
 def lay_out(folder: Path, root: Path = ROOT) -> None:

@@ -65,6 +65,15 @@ def test_commands_that_are_not_run_are_still_there() -> None:
     assert [command for command in typed if needs_cluster(command)]
 
 
+@pytest.mark.parametrize("recipe", ["./just cluster-up", "./just deploy", "./just something-new"])
+def test_recipe_that_a_text_names_is_not_run_without_a_cluster_for_it(recipe: str) -> None:
+    """Whatever a document mentions, these tests run only what is known to touch neither a cluster nor the machine."""
+    text = f"Type `{recipe}`, then `./just doctor`."
+    assert recipe in commands(text)
+    (line,) = _without_cluster(text)
+    assert line.startswith("./just doctor ")
+
+
 def test_files_of_a_persons_own_are_out_of_reach(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A values file that somebody wrote beside the README is not there, and no file there leads back to theirs."""
     theirs, copy = tmp_path / "theirs", tmp_path / "copy"
