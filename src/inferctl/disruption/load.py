@@ -14,6 +14,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from inferctl.release.helm import Release
     from inferctl.report.recorder import Recorder
 
-_OWNER = "inferctl.dev/load-of"
+_OWNER, _LOAD = "inferctl.dev/load-of", "inferctl.dev/load"
 _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 _START_SECONDS = 60.0
 _END_SECONDS = 10.0
@@ -102,7 +103,8 @@ class LoadPod:
             hear: is given each line that it prints for people.
         """
         self.load = load
-        self.name = f"{release.name}-load-{load.name}"
+        # No two pods have one name: a kubelet that has not heard of the new one yet would give the log of the old one.
+        self.name = f"{release.name}-load-{load.name}-{token_hex(3)}"
         self._release = release
         self._recorder = recorder
         self._client = release.target.client(release.namespace)
@@ -120,8 +122,11 @@ class LoadPod:
             node: run it here; by default wherever it fits, on the control plane by preference.
             avoid: nodes that it must not run on, because they will be struck.
         """
-        self.remove()
-        labels = {"app.kubernetes.io/managed-by": "inferctl", _OWNER: self._release.name}
+        ours = {_OWNER: self._release.name, _LOAD: self.load.name}
+        # What a killed run left of this load would go on sending.
+        selector = ",".join(f"{key}={value}" for key, value in ours.items())
+        self._kubectl("delete", "pod,configmap", f"--selector={selector}", "--now", "--timeout=60s")
+        labels = {"app.kubernetes.io/managed-by": "inferctl", **ours}
         metadata = {"name": self.name, "namespace": self._release.namespace, "labels": labels}
         packed = {"load.pyz": base64.b64encode(_packed()).decode()}
         config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "binaryData": packed}
@@ -206,7 +211,6 @@ class LoadPod:
         self._kubectl(
             "delete", "pod,configmap", self.name, "--ignore-not-found", "--now", "--wait=true", "--timeout=60s"
         )
-        self._stopped.clear()
 
     @staticmethod
     def sweep(release: Release) -> None:

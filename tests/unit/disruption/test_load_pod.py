@@ -65,6 +65,13 @@ def test_load_generator_takes_the_environment(load: Load, release: Release, reco
     assert said.stdout.split() == [str(load.tokens), "keepalive" if load.keepalive else "new"]
 
 
+def test_no_two_pods_of_a_load_have_one_name(release: Release, recorder: Recorder) -> None:
+    """A kubelet that lags behind can then not give the log of an earlier run's pod for that of this one's."""
+    names = {_pod(EVERY_LOAD[0], release, recorder).name for _ in range(20)}
+    assert len(names) == 20
+    assert all(name.startswith("model-load-short-new-") for name in names)
+
+
 def test_pod_is_restricted(release: Release, recorder: Recorder) -> None:
     """The pod meets what a namespace that enforces `restricted` asks for."""
     spec = _pod(EVERY_LOAD[0], release, recorder)._spec("", [])
