@@ -10,6 +10,7 @@ import yaml
 from typer.testing import CliRunner
 
 from inferctl.errors import UsageError
+from inferctl.values import rendering
 from inferctl.values.commands import app
 from inferctl.values.starter import Wish, values_file
 
@@ -265,3 +266,43 @@ def test_check_takes_an_empty_file_for_no_values(tmp_path: Path) -> None:
         "image.digest",
         "image.repository",
     }
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "longest"),
+    [
+        ("--release", "--skip-schema-validation", 53),
+        ("--release", "--help", 53),
+        ("--release", "", 53),
+        ("--release", "Chat", 53),
+        ("--release", "chat\n", 53),
+        ("--release", "a" * 54, 53),
+        ("--namespace", "", 63),
+        ("--namespace", "a b/c", 63),
+        ("--namespace", "--debug", 63),
+        ("--namespace", "a" * 64, 63),
+    ],
+)
+def test_check_refuses_a_name_that_kubernetes_would_not_take(
+    tmp_path: Path, option: str, value: str, longest: int
+) -> None:
+    """One line with the option, the value and the rule; no name reaches Helm as an option of its own."""
+    refused = _check(tmp_path, IMAGE + "rolout: {}\n", f"{option}={value}")
+    assert isinstance(refused.exception, UsageError)
+    assert str(refused.exception).startswith(f"{option} {value!r}: use 1 to {longest} lower-case letters")
+    assert "\n" not in str(refused.exception)
+
+
+def test_check_takes_the_longest_namespace(tmp_path: Path) -> None:
+    """63 characters are within the limit of a DNS label."""
+    assert _check(tmp_path, IMAGE, "--namespace", "a" * 63).exit_code == 0
+
+
+def test_no_name_reaches_helm_as_an_option(tmp_path: Path) -> None:
+    """Whoever renders with a name that looks like an option gets Helm's refusal of the name."""
+    file = tmp_path / 'a,b "c".yaml'
+    file.write_text("rolout: {}\n", encoding="utf-8")
+    with pytest.raises(rendering.ChartRefusal, match="invalid release name"):
+        rendering.render([file], release="--skip-schema-validation")
+    with pytest.raises(rendering.ChartRefusal, match="'rolout' not allowed"):
+        rendering.render([file], namespace="--skip-schema-validation")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from inferctl.values import reference, refusals, rendering, service, source
+from inferctl.values import names, reference, refusals, rendering, service, source
 from inferctl.values.refusals import Problem
 
 if TYPE_CHECKING:
@@ -34,9 +34,10 @@ def check(file: Path, *, release: str, namespace: str) -> Finding:
     """Check one values file as the release ``release`` would use it.
 
     Raises:
-        UsageError: the file cannot be read or is not YAML.
+        UsageError: a name is none that Kubernetes takes; the file cannot be read or is not YAML.
         EnvironmentProblem: there is no Helm.
     """
+    names.refuse_bad_names(release=release, namespace=namespace)
     written = source.read(file)
     problems = [
         Problem(key, "stands twice; Helm takes the last in silence", "keep one of them", line)

@@ -81,6 +81,7 @@ class Release:
 def render(
     files: Sequence[Path],
     *,
+    text: str | None = None,
     release: str = "model",
     namespace: str = "default",
     chart: Path = CHART,
@@ -91,6 +92,7 @@ def render(
 
     Args:
         files: values files; later ones win.
+        text: one more values file, as its content; it wins over all.
         release: the release's name.
         namespace: where it would be installed.
         chart: the chart's folder or package.
@@ -102,14 +104,16 @@ def render(
         EnvironmentProblem: there is no Helm.
     """
     program = helm or tool("helm")
-    command = [str(program if program.exists() else "helm"), "template", release, str(chart)]
-    command += ["--namespace", namespace, *options]
-    for file in files:
-        command += ["--values", str(file)]
+    command = [str(program if program.exists() else "helm"), "template", f"--namespace={namespace}", *options]
+    command += [f"--values={_one_path(file)}" for file in files]
+    if text is not None:
+        command += ["--values=-"]  # Helm reads it from its standard input
+    command += ["--", release, str(chart)]  # a name behind -- is never an option
     try:
         done = subprocess.run(
             command,
             capture_output=True,
+            input=text or "",
             encoding="utf-8",
             check=False,
             timeout=_DEADLINE,
@@ -125,6 +129,11 @@ def render(
     if done.returncode:
         raise ChartRefusal(done.stderr.strip())
     return done.stdout
+
+
+def _one_path(file: Path) -> str:
+    """A path as Helm takes it for one: the option's value is a line of comma-separated values."""
+    return '"{}"'.format(str(file).replace('"', '""'))
 
 
 def parse(manifests: str) -> Release:
