@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gc
+import json
 import os
 import resource
 import sys
@@ -40,10 +41,10 @@ environment:
 
 def main(arguments: list[str]) -> int:
     """Runs the command line; returns its exit code."""
-    if arguments in (["-h"], ["--help"]):
-        print(_help())
-        return 0
     try:
+        if arguments in (["-h"], ["--help"]):
+            journal.Journal("").say(_help())
+            return 0
         if arguments[:1] == ["merge"]:
             return _merge([Path(name) for name in arguments[1:]])
         if arguments:
@@ -69,9 +70,10 @@ def _help() -> str:
 
 def _merge(paths: list[Path]) -> int:
     summary = merge_files(paths)
-    print(f"load: {summary.runs} runs against {summary.target} merged")
+    log = journal.Journal("")
+    log.say(f"load: {summary.runs} runs against {summary.target} merged")
     for line in summary.lines():
-        print(line)
+        log.say(line)
     return summary.exit_code()
 
 
@@ -100,8 +102,10 @@ async def _execute(chosen: settings.Settings, log: journal.Journal) -> Summary:
 def _report(summary: Summary, chosen: settings.Settings, log: journal.Journal) -> None:
     record = summary.to_json()
     log.event("summary", time.monotonic(), **record)
-    if chosen.summary_file:
-        journal.write_summary(chosen.summary_file, record, sys.stdout)
+    if chosen.summary_file == "-":
+        log.say(json.dumps(record))
+    elif chosen.summary_file:
+        journal.write_summary(chosen.summary_file, record)
     for line in summary.lines():
         log.say(line)
     log.flush()

@@ -9,6 +9,7 @@ from enum import Enum, auto
 MAX_HEAD_BYTES = 64 * 1024
 MAX_LINE_BYTES = 8 * 1024
 _BODILESS = (204, 304)
+_SIZE_DIGITS = 16  # 64 bits in hexadecimal; and Python refuses to read very long decimals
 
 
 class ProtocolError(Exception):
@@ -130,7 +131,7 @@ class ResponseParser:
         if self._part is _Part.SIZE:
             digits = line.partition(b";")[0].strip()
             try:
-                size = int(digits, 16) if digits.isalnum() else -1
+                size = int(digits, 16) if digits.isalnum() and len(digits) <= _SIZE_DIGITS else -1
             except ValueError:
                 size = -1
             if size < 0:
@@ -172,7 +173,7 @@ class ResponseParser:
         elif "chunked" in self.headers.get("transfer-encoding", "").lower():
             self._part = _Part.SIZE
         elif length is not None:
-            if not (length.isascii() and length.isdecimal()):
+            if not (length.isascii() and length.isdecimal() and len(length) <= _SIZE_DIGITS):
                 raise ProtocolError(f"not a content-length: {length[:40]!r}")
             self._left = int(length)
             self._part = _Part.COUNTED
@@ -186,7 +187,7 @@ def _whole_chunk(data: bytes, position: int) -> slice | None:
     """Returns where the chunk that begins here has its data, if all of it has come, as it mostly has."""
     line_end = data.find(b"\r\n", position)
     digits = data[position:line_end] if line_end > 0 else b""
-    if not digits.isalnum():
+    if not digits.isalnum() or len(digits) > _SIZE_DIGITS:
         return None
     try:
         begin = line_end + 2

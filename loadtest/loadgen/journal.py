@@ -20,9 +20,9 @@ class Journal:
         """Opens the events file: a path, `-` for standard output, or empty for none.
 
         Raises:
-            JournalError: the file cannot be opened for writing.
+            JournalError: the file cannot be opened for writing, or there is no standard output.
         """
-        self._output = output or sys.stdout
+        self._output = output or _standard_output()
         self._events: TextIO | None = None
         self._path = events_file
         self._pending: list[str] = []
@@ -74,10 +74,22 @@ class Journal:
             if stream is not sys.stdout:
                 raise JournalError(f"{self._path}: nobody reads it any more") from None
             # Whoever read our output has gone; the run still goes on to its exit code.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _discard_output()
         except OSError as error:
+            if stream is sys.stdout:
+                _discard_output()  # what Python still has to write at its end would change the exit code
             where = "standard output" if stream is self._output else f"EVENTS_FILE is {self._path!r}"
             raise JournalError(f"{where}: {error.strerror}: make room, or write elsewhere") from error
+
+
+def _discard_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _standard_output() -> TextIO:
+    if sys.stdout is None:  # the process was started without one
+        raise JournalError("standard output is closed: leave it open, or write > /dev/null")
+    return sys.stdout
 
 
 def open_for_writing(variable: str, path: str) -> TextIO:
@@ -95,19 +107,14 @@ def open_for_writing(variable: str, path: str) -> TextIO:
         ) from error
 
 
-def write_summary(path: str, summary: Mapping[str, Any], output: TextIO) -> None:
-    """Writes the summary as one line of JSON to a path, or to `output` for `-`.
+def write_summary(path: str, summary: Mapping[str, Any]) -> None:
+    """Writes the summary as one line of JSON to a file.
 
     Raises:
         JournalError: it cannot be written.
     """
-    text = json.dumps(summary) + "\n"
-    if path == "-":
-        output.write(text)
-        output.flush()
-        return
     try:
         with open_for_writing("SUMMARY_FILE", path) as stream:
-            stream.write(text)
+            stream.write(json.dumps(summary) + "\n")
     except OSError as error:
         raise JournalError(f"SUMMARY_FILE is {path!r}: {error.strerror}: make room, or write elsewhere") from error

@@ -42,7 +42,7 @@ def _summary_in(path: Path) -> Summary:
         if record is not None and "schema" in record:
             try:
                 return Summary.from_json(record)
-            except (AttributeError, KeyError, TypeError, ValueError) as error:
+            except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
                 raise MergeError(f"{path}: not a summary of this program: {error!r}") from error
     raise MergeError(
         f"{path}: holds no summary: give what a run with SUMMARY_FILE or EVENTS_FILE wrote, or the pod's log"
@@ -54,6 +54,6 @@ def _object(line: str) -> dict[str, Any] | None:
         return None
     try:
         record = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None

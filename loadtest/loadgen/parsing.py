@@ -31,9 +31,13 @@ def count(least: int, most: int) -> Callable[[str], int]:
     """Returns a parser of whole numbers in a range."""
 
     def parse(text: str) -> int:
-        if not (text.isascii() and text.isdecimal() and least <= int(text) <= most):
+        try:
+            value = int(text) if text.isascii() and text.isdecimal() else least - 1
+        except ValueError:  # more digits than Python reads
+            value = least - 1
+        if not least <= value <= most:
             raise UnusableError(f"write a whole number from {least} to {most}")
-        return int(text)
+        return value
 
     return parse
 

@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 
 from loadgen import parsing
 
+_SHOWN = 80  # characters of a value that cannot be used
+
 
 class SettingsError(Exception):
     """One line for each variable that cannot be used: its name, its value, what to write instead."""
@@ -162,7 +164,7 @@ def read(environment: Mapping[str, str]) -> Settings:
             try:
                 values[key] = variable.parse(given)
             except parsing.UnusableError as error:
-                problems.append(f"{variable.name} is {text!r}: {error}")
+                problems.append(f"{variable.name} is {_shown(text)}: {error}")
     if not problems:
         problems = _contradictions(values, environment)
     if problems:
@@ -171,6 +173,11 @@ def read(environment: Mapping[str, str]) -> Settings:
         values["concurrency"] = 1000
     values["seed"] += _completion_index(environment)
     return Settings(**{field.name: values[field.name] for field in fields(Settings)})
+
+
+def _shown(text: str) -> str:
+    """The text as it is told: its beginning alone if it is too long for a line."""
+    return repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}... ({len(text)} characters)"
 
 
 def _explain(variable: Variable) -> str:
@@ -183,8 +190,10 @@ def _explain(variable: Variable) -> str:
 
 def _completion_index(environment: Mapping[str, str]) -> int:
     """An indexed Job numbers its pods; each then draws its own arrivals."""
-    index = environment.get("JOB_COMPLETION_INDEX", "")
-    return int(index) if index.isascii() and index.isdecimal() else 0
+    try:
+        return parsing.count(0, 2**31)(environment.get("JOB_COMPLETION_INDEX", ""))
+    except parsing.UnusableError:
+        return 0
 
 
 def _contradictions(values: dict[str, Any], environment: Mapping[str, str]) -> list[str]:

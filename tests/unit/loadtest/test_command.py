@@ -87,6 +87,7 @@ def test_help(packed: Path, arguments: list[str]) -> None:
         ),
         (["merge", "/no/such"], {}, "load: /no/such: No such file"),
         (["merge", "/dev/null"], {}, "load: /dev/null: holds no summary"),
+        ([], {"TARGET": "http://a", "SEED": "9" * 5000}, "load: SEED is '999"),
     ],
 )
 def test_refusals(packed: Path, arguments: list[str], environment: dict[str, str], message: str) -> None:
@@ -125,6 +126,35 @@ def test_full_disk(packed: Path, closed_port: int, name: str) -> None:
     assert failed.returncode == 2
     assert failed.stderr.startswith(f"load: {name} is '/dev/full': No space left on device")
     assert len(failed.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        (">&-", "load: standard output is closed: leave it open, or write > /dev/null\n"),
+        ("> /dev/full", "load: standard output: No space left on device: make room, or write elsewhere\n"),
+    ],
+)
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["merge", "SUMMARY"]], ids=["run", "help", "merge"])
+def test_no_standard_output(
+    packed: Path, closed_port: int, tmp_path: Path, end: tuple[str, str], arguments: list[str]
+) -> None:
+    """Without a standard output that takes what is said, every command ends with code 2 and one line on stderr."""
+    redirection, message = end
+    summary = tmp_path / "summary.json"
+    environment = {"TARGET": f"http://127.0.0.1:{closed_port}", "DURATION_SECONDS": "0.3"}
+    if "SUMMARY" in arguments:
+        assert command(packed, SUMMARY_FILE=str(summary), **environment).returncode == 1
+    words = [sys.executable, str(packed), *(str(summary) if word == "SUMMARY" else word for word in arguments)]
+    failed = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$@" {redirection}', "sh", *words],
+        env={"PATH": os.environ["PATH"], **environment},
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert (failed.returncode, failed.stderr) == (2, message)
 
 
 def test_nobody_reads(packed: Path, closed_port: int) -> None:

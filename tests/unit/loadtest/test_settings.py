@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from loadgen.settings import VARIABLES, SettingsError, read
+from loadgen.settings import VARIABLES, SettingsError, Variable, read
 
 TARGET = {"TARGET": "http://mock-inference-service:8000"}
 
@@ -79,6 +79,18 @@ def test_unusable(name: str, value: str) -> None:
     assert re.fullmatch(rf"{name} is {re.escape(repr(value))}: write .+", str(refused.value))
 
 
+@pytest.mark.parametrize("variable", VARIABLES, ids=lambda variable: variable.name)
+def test_very_long_value(variable: Variable) -> None:
+    """A number of more digits than Python reads is accepted as text or refused in one line that shows its beginning."""
+    try:
+        read(TARGET | {variable.name: "9" * 5000})
+    except SettingsError as refused:
+        assert re.fullmatch(rf"{variable.name} is '9+'\.\.\. \(5000 characters\): write .+", str(refused))  # noqa: PT017 - raising is allowed, not required
+        assert len(str(refused)) < 300  # noqa: PT017 - the same
+    else:
+        assert variable.parse("9") == "9"
+
+
 def test_all_problems_at_once() -> None:
     """Every problem is told, not only the first."""
     with pytest.raises(SettingsError) as refused:
@@ -109,3 +121,9 @@ def test_empty_is_not_set() -> None:
 def test_job_index() -> None:
     """Each pod of an indexed Job draws its own arrivals."""
     assert read(TARGET | {"SEED": "10", "JOB_COMPLETION_INDEX": "3"}).seed == 13
+
+
+@pytest.mark.parametrize("index", ["", "x", "9" * 5000])
+def test_no_job_index(index: str) -> None:
+    """What is no completion index adds nothing to the seed."""
+    assert read(TARGET | {"SEED": "10", "JOB_COMPLETION_INDEX": index}).seed == 10
