@@ -7,6 +7,7 @@ import math
 from collections import Counter, defaultdict
 from datetime import UTC, datetime
 from importlib.resources import files
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment
@@ -27,6 +28,8 @@ _KEY = (
 )  # fmt: skip
 _COLOURS = {"Pending": "pending", "Running": "running", "Ready": "ready", "Unready": "unready"}
 _BEFORE_SECONDS = 5.0
+#: An hour in seconds, and more points than a chart has pixels.
+_MOST_BUCKETS = 3600
 
 
 def write(timeline: Path, page: Path) -> None:
@@ -63,7 +66,8 @@ def render(state: State) -> str:
         notes=_notes(state, start),
         lost=_lost_rows(found, start),
         environment=_environment(state, start),
-        data=_script(json.dumps(_data(state, found, start, end), separators=(",", ":"))),
+        bucket=_bucket_seconds(start, end),
+        data=_json(_data(state, found, start, end)),
         css=_style(_asset("assets/report.css")),
         js=_script(_asset("assets/report.js")),
         uplot_css=_style(_asset("vendor/uPlot.min.css")),
@@ -75,9 +79,15 @@ def _asset(name: str) -> str:
     return files("inferctl.report").joinpath(name).read_text(encoding="utf-8")
 
 
+def _json(value: object) -> Markup:
+    """JSON for a script element: without a ``<``, nothing in it can close the element or keep it open."""
+    text = json.dumps(value, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c"))  # noqa: S704 - outside of strings, JSON has no such character
+
+
 def _script(text: str) -> Markup:
-    """Text for a script element, which nothing in it may close."""
-    return Markup(text.replace("</", "<\\/"))  # noqa: S704 - our own assets, and JSON that cannot close the element
+    """A program for a script element, which nothing in it may close."""
+    return Markup(text.replace("</", "<\\/"))  # noqa: S704 - our own assets
 
 
 def _style(text: str) -> Markup:
@@ -85,7 +95,7 @@ def _style(text: str) -> Markup:
 
 
 def _span(state: State) -> tuple[float, float]:
-    times = [r.sent or r.end for r in state.requests.values()] + [r.end for r in state.requests.values()]
+    times = [at for request in state.requests.values() for at in (request.sent, request.end)]
     known = [t for t in times if t is not None] or [note["t"] for note in state.notes] or [0.0]
     return min(known), max(known) + 1
 
@@ -158,29 +168,43 @@ def _environment(state: State, start: float) -> list[tuple[str, str]]:
     return known
 
 
+def _bucket_seconds(start: float, end: float) -> int:
+    """The width of what the charts add up: a second, or as many as keep a page of a long run small."""
+    return math.ceil(math.ceil(end - start) / _MOST_BUCKETS)
+
+
 def _data(state: State, found: Findings, start: float, end: float) -> dict[str, Any]:
+    width = _bucket_seconds(start, end)
     seconds = math.ceil(end - start)
-    ended: dict[str, list[int]] = {kind: [0] * seconds for kind in (OK, CUT, REFUSED, KEPT)}
-    flying = [0] * seconds
+    count = math.ceil(seconds / width)
+
+    def bucket(at: float) -> int:
+        return int(at - start) // width
+
+    ended: dict[str, list[int]] = {kind: [0] * count for kind in (OK, CUT, REFUSED, KEPT)}
+    # How many requests more, or less, are in flight than in the bucket before.
+    change = [0] * (count + 1)
     first_tokens: defaultdict[int, list[float]] = defaultdict(list)
     for request in state.requests.values():
         if request.end is None:
             continue
-        last = int(request.end - start)
+        last = bucket(request.end)
         kind = fate(request, found.retired)
         ended[CUT if kind == UNFINISHED else kind][last] += 1
-        if request.sent is not None:
-            for second in range(int(request.sent - start), last + 1):
-                flying[second] += 1
+        if request.sent is not None and request.sent <= request.end:
+            change[bucket(request.sent)] += 1
+            change[last + 1] -= 1
         if request.outcome == OK and request.ttft is not None and request.first_token is not None:
-            first_tokens[int(request.first_token - start)].append(request.ttft)
-    x = list(range(seconds))
+            first_tokens[bucket(request.first_token)].append(request.ttft)
+    buckets = range(count)
+    x = [number * width for number in buckets]
     return {
         "from": -_BEFORE_SECONDS,
         "to": seconds,
         "marks": [{"t": note["t"] - start} for note in state.notes if note["kind"] in {"action", "disrupt", "settled"}],
-        "requests": [x, *ended.values(), flying],
-        "latency": [x, [_quantile(first_tokens[s], 0.5) for s in x], [_quantile(first_tokens[s], 0.99) for s in x]],
+        "width": width,
+        "requests": [x, *ended.values(), list(accumulate(change[:-1]))],
+        "latency": [x, *([_quantile(first_tokens[number], q) for number in buckets] for q in (0.5, 0.99))],
         "pods": [_pod(pod, start, end) for pod in sorted(state.pods.values(), key=lambda pod: pod.states[0][0])],
     }
 

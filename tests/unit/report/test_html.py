@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import re
+from html.parser import HTMLParser
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,27 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inferctl.report.recorder import Recorder
+
+
+class _Scripts(HTMLParser):
+    """What a page's script elements hold, in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self._inside = False
+
+    def handle_starttag(self, tag: str, _: object) -> None:
+        self._inside = tag == "script"
+        if self._inside:
+            self.found.append("")
+
+    def handle_endtag(self, _: str) -> None:
+        self._inside = False
+
+    def handle_data(self, data: str) -> None:
+        if self._inside:
+            self.found[-1] += data
 
 
 @pytest.fixture
@@ -98,6 +120,62 @@ def test_text_cannot_break_out(lossy: Any) -> None:  # noqa: ANN401 - a Story
     lossy.add(5, "action", text="</script><script>alert(1)</script>")
     page = html.render(lossy.state)
     assert "<script>alert(1)" not in page
+
+
+@pytest.mark.parametrize("name", ["<!--<script>", "</script>", "<!--<script></script>", "a<b\\u003c"])
+def test_name_cannot_break_the_charts(story: Any, name: str) -> None:  # noqa: ANN401 - a Story
+    """Whatever a pod is called, a browser finds the charts' data, with its name as it is, and both programs."""
+    story.pod(0, name, "Ready")
+    scripts = _Scripts()
+    scripts.feed(html.render(story.state))
+    scripts.close()
+    data, *programs = scripts.found
+    assert json.loads(data)["pods"][0]["name"] == name
+    assert "<" not in data
+    assert len(programs) == 2
+    assert all("<!--" not in program for program in programs)
+
+
+def _data_of(story: Any) -> dict[str, Any]:  # noqa: ANN401 - a Story
+    found: dict[str, Any] = json.loads(
+        re.search(r'type="application/json">(.*?)</script>', html.render(story.state))[1]  # type: ignore[index]
+    )
+    return found
+
+
+def test_long_run_has_few_buckets(story: Any) -> None:  # noqa: ANN401 - a Story
+    """Over a week the charts add up more than a second, say so, and lose no request."""
+    days = 604_000
+    for number in range(2000):
+        story.request(number, days + number, first=days, outcome="ok" if number % 4 else "truncated")
+    data = _data_of(story)
+    x, ok, cut, refused, kept, flying = data["requests"]
+    assert len(x) <= 3600
+    assert {len(series) for series in (*data["requests"], *data["latency"])} == {len(x)}
+    width = data["width"]
+    assert x == list(range(0, width * len(x), width))
+    assert x[-1] <= days + 2000 <= x[-1] + width
+    assert (sum(ok), sum(cut), sum(refused) + sum(kept)) == (1500, 500, 0)
+    assert (flying[0], flying[len(x) // 2]) == (width, 2000)
+    assert [at for at, value in zip(x, data["latency"][1], strict=True) if value] == [days // width * width]
+    page = html.render(story.state)
+    assert f"<h2>Requests, in steps of {width} s</h2>" in page
+    assert len(page) < 500_000
+
+
+def test_short_run_is_drawn_by_the_second(lossy: Any) -> None:  # noqa: ANN401 - a Story
+    """Each second has what ended in it, and what was in flight in any part of it."""
+    data = _data_of(lossy)
+    assert data["width"] == 1
+    assert data["requests"] == [
+        [0, 1, 2, 3, 4],
+        [0, 1, 0, 0, 0],
+        [0, 0, 0, 1, 0],
+        [0, 0, 0, 0, 1],
+        [0] * 5,
+        [1, 2, 1, 1, 0],
+    ]
+    assert "<h2>Requests</h2>" in html.render(lossy.state)
 
 
 def test_run_without_requests_is_drawn(story: Any) -> None:  # noqa: ANN401 - a Story

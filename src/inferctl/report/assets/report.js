@@ -51,7 +51,7 @@
 
   add("requests", {
     height: 220,
-    axes: [axis({ label: "seconds" }), axis({ label: "ended per second" })],
+    axes: [axis({ label: "seconds" }), axis({ label: data.width > 1 ? `ended per ${data.width} s` : "ended per second" })],
     scales: { y: { range: (_, __, most) => [0, Math.max(5, most * 1.1)] } },
     series: [
       { label: "s" }, line("ok", "ok"), line("cut", "cut", { width: 2.5 }), line("refused", "refused", { width: 2.5 }),
