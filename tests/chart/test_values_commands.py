@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -306,3 +309,79 @@ def test_no_name_reaches_helm_as_an_option(tmp_path: Path) -> None:
         rendering.render([file], release="--skip-schema-validation")
     with pytest.raises(rendering.ChartRefusal, match="'rolout' not allowed"):
         rendering.render([file], namespace="--skip-schema-validation")
+
+
+def _init_without_room(file: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run init as a process that may write no byte to a file, as on a full disk."""
+    limited = ["prlimit", "--fsize=0", sys.executable, "-m", "inferctl", "values", "init", str(file), "--model", "m"]
+    return subprocess.run([*limited, *options], capture_output=True, text=True, check=False)
+
+
+def test_init_keeps_the_old_file_when_the_new_one_cannot_be_written(tmp_path: Path) -> None:
+    """With --force the old content survives a full disk, and nothing else is left in the folder."""
+    file = tmp_path / "values.yaml"
+    file.write_text("mine")
+    done = _init_without_room(file, "--force")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines() == [f"error: {file}: File too large; choose a place that can be written"]
+    assert file.read_text() == "mine"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_init_leaves_no_half_file(tmp_path: Path) -> None:
+    """A new file that cannot be written whole is not there afterwards."""
+    done = _init_without_room(tmp_path / "values.yaml")
+    assert done.returncode == 2
+    assert "File too large" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_init_writes_through_no_dangling_link_unasked(tmp_path: Path) -> None:
+    """Without --force a link that leads nowhere counts as a file; with it, the link stays and its target is written."""
+    link, target = tmp_path / "values.yaml", tmp_path / "elsewhere.yaml"
+    link.symlink_to(target)
+    refused = _invoke("init", link, "--model", "m")
+    assert isinstance(refused.exception, UsageError)
+    assert "is there already" in str(refused.exception)
+    assert not target.exists()
+    assert _invoke("init", link, "--model", "m", "--force").exit_code == 0
+    assert link.is_symlink()
+    assert "name: m" in target.read_text()
+
+
+def test_init_keeps_the_permissions_of_a_file_that_it_replaces(tmp_path: Path) -> None:
+    """A file that only its owner reads stays so."""
+    file = tmp_path / "values.yaml"
+    file.write_text("mine")
+    file.chmod(0o600)
+    assert _invoke("init", file, "--model", "m", "--force").exit_code == 0
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_init_replaces_no_device(tmp_path: Path) -> None:
+    """What is no regular file stays what it is."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    refused = _invoke("init", pipe, "--model", "m", "--force")
+    assert isinstance(refused.exception, UsageError)
+    assert "is no regular file" in str(refused.exception)
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("model", ["", " ", "a\nb", "a\x1b[31m", "a\x7f", "a\udcff", "m" * 4097])
+def test_init_refuses_a_model_without_a_name_that_is_text(tmp_path: Path, model: str) -> None:
+    """One printable line names the option and the value, and nothing is written."""
+    refused = _invoke("init", tmp_path / "values.yaml", "--model", model)
+    assert isinstance(refused.exception, UsageError)
+    assert str(refused.exception).startswith(f"--model {model[:80]!a}")
+    assert str(refused.exception).isprintable()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("image", [f"a b@{DIGEST}", f"a@{DIGEST}\n", f"\n@{DIGEST}", f"\udcff@{DIGEST}"])
+def test_init_refuses_an_image_that_is_no_address(image: str) -> None:
+    """Blanks, line ends and bytes that are not text are in no repository's name."""
+    with pytest.raises(UsageError, match="write it as repository@sha256") as refused:
+        values_file(Wish("m", image=image))
+    assert str(refused.value).isprintable()

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from inferctl.errors import UsageError
-from inferctl.values import service, starter
+from inferctl.values import service, starter, writing
 from inferctl.values.check import check
 
 if TYPE_CHECKING:
@@ -60,14 +59,9 @@ def init(
     if str(file) == "-":
         typer.echo(text, nl=False)
         return
-    if file.exists() and not force:
-        raise UsageError(f"{file} is there already; choose another name, or replace it with --force")
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{file}: {error.strerror}; choose a place that can be written") from error
+    (writing.replace if force else writing.create)(file, text)
     missing = "" if image else "; image.repository and image.digest are still to be filled in"
-    typer.echo(f"wrote {file}{missing}")
+    typer.echo(f"wrote {writing.shown(file)}{missing}")
 
 
 @app.command("check", epilog=_CHECK_EXAMPLES)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 import textwrap
+import unicodedata
 from dataclasses import dataclass
 
 import yaml
 
 from inferctl.errors import UsageError
 
-_IMAGE = re.compile(r"^(?P<repository>[^@]+)@(?P<digest>sha256:[0-9a-f]{64})$")
+_IMAGE = re.compile(r"(?P<repository>[!-?A-~]+)@(?P<digest>sha256:[0-9a-f]{64})")
 _PRE_STOP_SECONDS = 10  # the chart's default; the sum below must fit it
 _EXIT_SECONDS = 5  # what the chart leaves the engine to exit in
+_LONGEST_MODEL = 4096  # characters, as in the chart's schema
+_SHOWN = 80  # characters of a refused name that are shown
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,9 @@ def values_file(wish: Wish) -> str:
     """The text of a values file.
 
     Raises:
-        UsageError: the image is not named by a digest.
+        UsageError: the model has no name or none that is text; the image is not named by a digest.
     """
+    _refuse_model(wish.model)
     repository, digest = _image(wish.image)
     grace = _PRE_STOP_SECONDS + wish.answer_seconds + _EXIT_SECONDS
     sleep, answer, leaving = _PRE_STOP_SECONDS, wish.answer_seconds, _EXIT_SECONDS
@@ -94,12 +98,23 @@ def values_file(wish: Wish) -> str:
     return "\n".join(textwrap.dedent(part) for part in parts)
 
 
+def _refuse_model(model: str) -> None:
+    said = f"--model {model[:_SHOWN]!a}"
+    if not model.strip():
+        raise UsageError(f"{said}: give the model's name, as clients ask for it")
+    if len(model) > _LONGEST_MODEL:
+        raise UsageError(f"{said}...: has {len(model)} characters; the chart takes {_LONGEST_MODEL}")
+    if any(unicodedata.category(character) in {"Cc", "Cs"} for character in model):
+        raise UsageError(f"{said}: has a control character or a byte that is not UTF-8; leave it out")
+
+
 def _image(image: str) -> tuple[str, str]:
     if not image:
         return "", ""
-    match = _IMAGE.match(image)
+    match = _IMAGE.fullmatch(image)
     if not match:
-        raise UsageError(f"--image {image}: write it as repository@sha256:<64 hex digits>, as the registry shows it")
+        shown = image if image.isprintable() else ascii(image)
+        raise UsageError(f"--image {shown}: write it as repository@sha256:<64 hex digits>, as the registry shows it")
     return match["repository"], match["digest"]
 
 
