@@ -229,6 +229,9 @@ def test_admin_call(start: Callable[..., Engine]) -> None:
         (b"refuse=1e300", "out of range"),
         (b"memory=nan", "out of range"),
         (b"\0", "does not exist; write one of refuse"),
+        (b"cut=0.5", "fault 'cut=0.5' counts events; write a whole number, e.g. cut=2"),
+        (b"exit=1.5", "fault 'exit=1.5' counts requests; write a whole number, e.g. exit=2"),
+        ("cut=\u0663".encode(), "has no number; write e.g. cut=2@0.5"),
         (b"rst=1@@", "has no number; write e.g. rst=2@0.5"),
     ],
 )
@@ -285,7 +288,13 @@ def test_whole_answers_break_too(breakable: Engine) -> None:
         breakable.chat("rst", stream=False)
 
 
-@pytest.mark.parametrize("text", ["rst=x", "rst@x", "rst=-1", "rst@2", "boom", "status=200", "status=499", "rst=nan"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rst=x", "rst@x", "rst=-1", "rst@2", "boom", "status=200", "status=499", "rst=nan", "cut=\u0663", "cut@\u0661",
+        "hang=\u0663", "rst=1_0", "cut=0.5", "fin=0.5", "rst=1.5", "error=0.1", "stall=2.5", "exit=0.5",
+    ],
+)  # fmt: skip
 def test_plans_that_cannot_be_read(text: str) -> None:
     """A plan with a wrong kind or number is refused."""
     with pytest.raises(faults.FaultError):

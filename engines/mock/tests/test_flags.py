@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,13 @@ def test_unknown_option_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
         ("--port", "99999", "'99999' is out of range: write a whole number from 0 to 65535\n"),
         ("--port", "-1", "'-1' is out of range: write a whole number from 0 to 65535\n"),
         ("--max-num-queued-reqs", "-1", "'-1' is out of range: write a whole number >= 0\n"),
+        ("--max-model-len", "9" * 400, "'999"),
+        ("--allowed-origins", "[" * 100_000, "invalid loads value: "),
+        ("--uds", "", "'' is no socket's path: write 1 to 107 bytes\n"),
+        ("--uds", "x" * 108, "'xxx"),
+        ("--uds", "/nodir/x", "'/nodir/x' cannot be made: write a path in a folder that can be written\n"),
+        ("--uds", "/dev/null/x", "'/dev/null/x' cannot be made: write a path in a folder that can be written\n"),
+        ("--uds", "/dev/null", "'/dev/null' is there and is no socket: write the path of a new one\n"),
     ],
 )
 def test_value_that_cannot_be_used_is_refused(
@@ -61,6 +69,15 @@ def test_value_that_cannot_be_used_is_refused(
     usage, error = capsys.readouterr().err.splitlines(keepends=True)
     assert usage.startswith("usage: vllm serve")
     assert error.startswith(f"vllm serve: error: argument {option}: {message}")
+
+
+def test_socket_path_may_be_used_again(tmp_path: Path) -> None:
+    """A socket that an earlier engine left behind is taken over, as a path where nothing is yet."""
+    left = tmp_path / "left"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(left))
+    for path in (left, tmp_path / "new"):
+        assert flags.parse(["--uds", str(path)], "m", None).uds == str(path)
 
 
 def test_options_are_not_abbreviated() -> None:

@@ -230,3 +230,24 @@ def test_bad_environment_is_listed(start: Callable[..., Engine]) -> None:
     assert "FAULTS='boom': fault 'boom' does not exist" in printed
     assert "TIMING_SPREAD='2': write a fraction from 0 to 1" in printed
     assert "Traceback" not in printed
+
+
+def test_numbers_in_the_environment_are_short_and_in_ascii(start: Callable[..., Engine]) -> None:
+    """Digits of another script are refused, and a number without end, of which only the beginning is shown."""
+    engine = start(SEED="9" * 5000, ANSWER_TOKENS="\u0663", TTFT_SECONDS="\u0663", TIMING_SPREAD="\u0661")
+    printed, _ = engine.process.communicate(timeout=10)
+    assert engine.process.returncode == 2
+    assert f"SEED='{'9' * 80}'... (5000 characters): write a whole number >= 0" in printed
+    assert "ANSWER_TOKENS='\u0663': write a whole number >= 1" in printed
+    assert "TTFT_SECONDS='\u0663': write seconds >= 0" in printed
+    assert "TIMING_SPREAD='\u0661': write a fraction" in printed
+    assert "Traceback" not in printed
+
+
+def test_socket_that_cannot_be_made(start: Callable[..., Engine]) -> None:
+    """A socket in a folder that does not exist is refused before anything starts, with code 2."""
+    engine = start("--uds", "/nodir/x")
+    printed, _ = engine.process.communicate(timeout=10)
+    assert engine.process.returncode == 2
+    assert printed.splitlines()[-1].startswith("vllm serve: error: argument --uds: '/nodir/x' cannot be made: write ")
+    assert "Traceback" not in printed

@@ -10,6 +10,7 @@ from mock_engine.faults import Fault
 StartupMode = Literal["503", "closed"]
 AbortStyle = Literal["error", "done", "abort", "silence"]
 _Value = TypeVar("_Value")
+_SHOWN = 80  # characters of a value that cannot be used
 
 
 class EnvironmentProblems(Exception):  # it carries a list of problems, not one error
@@ -59,23 +60,25 @@ class _Reader:
         try:
             return convert(text)
         except ValueError:
-            self.problems.append(f"{name}={text!r}: {expected}")
+            self.problems.append(f"{name}={_shown(text)}: {expected}")
             return default
 
     def seconds(self, name: str, default: float) -> float:
-        return self._read(name, default, lambda text: _within(float(text), 0.0, 1e6), "write seconds >= 0, e.g. 0.25")
+        return self._read(
+            name, default, lambda text: _within(float(_ascii(text)), 0.0, 1e6), "write seconds >= 0, e.g. 0.25"
+        )
 
     def fraction(self, name: str, default: float) -> float:
         return self._read(
             name,
             default,
-            lambda text: _within(float(text), 0.0, 1.0),
+            lambda text: _within(float(_ascii(text)), 0.0, 1.0),
             "write a fraction from 0 to 1, e.g. 0.1",
         )
 
     def count(self, name: str, default: int, least: int) -> int:
         return self._read(
-            name, default, lambda text: _within(int(text), least, 10**9), f"write a whole number >= {least}"
+            name, default, lambda text: _within(int(_ascii(text)), least, 10**9), f"write a whole number >= {least}"
         )
 
     def choice(self, name: str, choices: tuple[str, ...]) -> str:
@@ -88,8 +91,20 @@ class _Reader:
         try:
             return faults.parse(self._variables.get(name, ""))
         except faults.FaultError as error:
-            self.problems.append(f"{name}={self._variables[name]!r}: {error}")
+            self.problems.append(f"{name}={_shown(self._variables[name])}: {error}")
             return {}
+
+
+def _ascii(text: str) -> str:
+    """Returns a text that may be a number; Python reads the digits of every script as such."""
+    if not text.isascii():
+        raise ValueError(text)
+    return text
+
+
+def _shown(text: str) -> str:
+    """Returns a text as it is told: its beginning alone if it is too long for a line."""
+    return repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}... ({len(text)} characters)"
 
 
 def _within(value: _Value, least: _Value, most: _Value) -> _Value:

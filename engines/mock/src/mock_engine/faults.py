@@ -26,6 +26,8 @@ KINDS: dict[str, tuple[str, float]] = {
     "memory": ("MiB kept per request", 10.0),
     "exit": ("requests, then the process exits with code 1", 1.0),
 }
+# Those whose argument counts events or requests.
+_COUNTED = frozenset({"cut", "fin", "rst", "error", "stall", "exit"})
 ENDINGS = ("cut", "fin", "rst", "error", "stall")
 # What has no meaning for an answer that is sent as a whole.
 STREAMS_ONLY = frozenset({"cut", "error", "stall", "crlf", "comments", "bytes"})
@@ -87,17 +89,32 @@ def parse(text: str) -> dict[str, Fault]:
         if kind not in KINDS:
             raise FaultError(f"fault {kind!r} does not exist; write one of {', '.join(KINDS)}")
         try:
-            fault = Fault(kind, float(argument) if equals else KINDS[kind][1], float(rate) if at else 1.0)
+            fault = Fault(kind, _number(argument) if equals else KINDS[kind][1], _number(rate) if at else 1.0)
         except ValueError:
             raise FaultError(f"fault {item!r} has no number; write e.g. {kind}=2@0.5") from None
         if not (0 <= fault.argument <= _LARGEST and 0 <= fault.rate <= 1):
             raise FaultError(
                 f"fault {item!r} is out of range; write an argument from 0 to {_LARGEST:.0f} and a rate from 0 to 1"
             )
+        if kind in _COUNTED and not fault.argument.is_integer():
+            raise FaultError(
+                f"fault {item!r} counts {KINDS[kind][0].partition(',')[0]}; write a whole number, e.g. {kind}=2"
+            )
         if kind == "status" and fault.argument not in _ERROR_STATUSES:
             raise FaultError(f"fault {item!r} is no error's status; write e.g. status=503")
         plan[kind] = fault
     return plan
+
+
+def _number(text: str) -> float:
+    """Reads a number that is written in ASCII digits alone.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not text.isascii() or "_" in text:
+        raise ValueError(text)
+    return float(text)
 
 
 def _refuse(plan: Plan, kinds: frozenset[str], why: str) -> None:

@@ -2,11 +2,14 @@
 
 import argparse
 import json
+import math
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import resources
+from pathlib import Path
 from typing import Any, NoReturn
 
 _EPILOG = """\
@@ -21,6 +24,7 @@ examples:
 _AUTO_LENGTH = 8192
 _LOG_LEVELS = ("debug", "info", "warning", "error", "critical", "trace")
 _LAST_PORT = 65535
+_LONGEST_SOCKET_PATH = 107  # bytes; sun_path of Linux less its NUL
 _MULTIPLIERS = {"k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}
 
 
@@ -66,10 +70,10 @@ def _length(text: str) -> int:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([kKmMgG]?)", text)
     if not match or ("." in text and not match.group(2)):
         raise argparse.ArgumentTypeError(f"invalid human_readable_int_or_auto value: {text!r}")
-    length = int(float(match.group(1)) * _MULTIPLIERS.get(match.group(2), 1))
-    if length < 1:
+    length = float(match.group(1)) * _MULTIPLIERS.get(match.group(2), 1)
+    if not 1 <= length < math.inf:
         raise argparse.ArgumentTypeError(f"{text!r} is out of range: write a length >= 1, or auto")
-    return length
+    return int(length)
 
 
 def _whole(least: int, most: int | None = None) -> Callable[[str], int]:
@@ -93,9 +97,21 @@ def _origins(text: str) -> str:
     try:
         if isinstance(json.loads(text), list):
             return text
-    except ValueError:
+    except (ValueError, RecursionError):
         pass
     raise argparse.ArgumentTypeError(f"invalid loads value: {text!r}")
+
+
+def _socket_path(text: str) -> str:
+    """Checks that a UNIX domain socket can be made at a path."""
+    if not 0 < len(os.fsencode(text)) <= _LONGEST_SOCKET_PATH:
+        raise argparse.ArgumentTypeError(f"{text!r} is no socket's path: write 1 to {_LONGEST_SOCKET_PATH} bytes")
+    path = Path(text)
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK):
+        raise argparse.ArgumentTypeError(f"{text!r} cannot be made: write a path in a folder that can be written")
+    if path.exists() and not path.is_socket():
+        raise argparse.ArgumentTypeError(f"{text!r} is there and is no socket: write the path of a new one")
+    return text
 
 
 _KINDS: dict[str, dict[str, Any]] = {
@@ -126,7 +142,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--served-model-name", nargs="+", help="names by which clients may ask for the model")
     add("--host", default="0.0.0.0", help="address to listen on (default: all)")  # noqa: S104  # vLLM's default
     add("--port", type=_whole(0, _LAST_PORT), default=8000, help="port to listen on (default: 8000)")
-    add("--uds", help="UNIX domain socket to listen on instead")
+    add("--uds", type=_socket_path, help="UNIX domain socket to listen on instead")
     add("--max-num-queued-reqs", type=_whole(0), help="requests, running or waiting, above which more get a 503")
     add("--api-key", nargs="+", help="keys of which /v1 asks for one")
     add("--max-model-len", type=_length, default=8192, help="longest prompt plus answer (default: 8192)")
