@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 
@@ -24,5 +25,6 @@ def raise_from_now() -> None:
 
 
 def _leave(*_: object) -> None:
-    os.write(2, b"interrupted\n")
+    with contextlib.suppress(OSError):
+        os.write(2, b"interrupted\n")
     os._exit(INTERRUPTED)

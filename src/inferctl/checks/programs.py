@@ -14,7 +14,7 @@ from inferctl.process.command import run
 from inferctl.tools.go import compiler
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from inferctl.checks.catalog import Check
 
@@ -49,6 +49,15 @@ def locate(checks: Iterable[Check]) -> dict[str, str]:
             "make them with: ./just tools check (the Go ones), rm -rf .venv && ./just (the others)"
         )
     return {name: place for name, place in found.items() if place}
+
+
+def tied(command: Sequence[str]) -> list[str]:
+    """The command as one that is interrupted when the thread that starts it ends, be it by a kill of the process.
+
+    Linux alone has such a tie; elsewhere the command stays as it is.
+    """
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "INT", *command] if setpriv else list(command)
 
 
 def _find(name: str, path: str) -> str | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from inferctl.checks.programs import environment, in_nix_shell, locate
+from inferctl.checks.programs import environment, in_nix_shell, locate, tied
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -136,7 +136,7 @@ class _Children:
             if self._ended:
                 return None
             child = subprocess.Popen(
-                command,
+                tied(command),
                 cwd=root,
                 env=environment(),
                 stdin=subprocess.DEVNULL,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +21,7 @@ from inferctl.errors import EnvironmentProblem
 from inferctl.tools.programs import Purpose, needed_for
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
 
 def program(folder: Path, name: str, body: str) -> Check:
@@ -184,6 +186,80 @@ def test_quiet_run_says_what_it_waits_for(tmp_path: Path, monkeypatch: pytest.Mo
     results = run_all([slow, later], [], root=tmp_path, jobs=1, done=lambda _: None, say=say)
     assert [result.state for result in results] == [State.OK, State.OK]
     assert said[:2] == ["2 checks, 1 at once", "running: slow"]
+
+
+_ALONE = """
+from inferctl.checks import commands
+from inferctl.checks.catalog import Check
+commands.named = lambda _: (Check("one", ({program!r},)),)
+commands.ensure_programs = lambda *_: None
+from inferctl.cli import main
+main()
+"""
+
+
+def alone(check: Check) -> list[str]:
+    """A command line that runs this check alone, as ``inferctl check`` does."""
+    return [sys.executable, "-c", _ALONE.format(program=check.command[0]), "check"]
+
+
+def test_killed_run_leaves_no_program(tmp_path: Path) -> None:
+    """A program ends with the inferctl that started it, even if that is killed and can end nothing itself."""
+    note = tmp_path / "pid"
+    slow = program(tmp_path, "slow", f"echo $$ > {note}.new; mv {note}.new {note}; exec sleep 60")
+    with subprocess.Popen(alone(slow), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as inferctl:
+        until(note.exists)
+        pid = int(note.read_text())
+        assert runs(pid)
+        inferctl.kill()
+    until(lambda: not runs(pid))
+
+
+def runs(pid: int) -> bool:
+    """Whether there is a process of this number that has not ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def until(what: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + 30
+    while not what():
+        assert time.monotonic() < deadline, "not in time"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("reader", ["full", "gone", "closed"])
+@pytest.mark.parametrize(("body", "code", "said"), [("exit 0", 0, "all well"), ("exit 9", 1, "1 failed")])
+def test_exit_code_is_that_of_the_checks_whoever_reads(
+    tmp_path: Path, reader: str, body: str, code: int, said: str
+) -> None:
+    """Progress that cannot be written to standard error is lost, and neither the report nor the exit code is."""
+    words = alone(program(tmp_path, "one", body))
+    where = {"full": "2>/dev/full", "gone": "2>&9", "closed": "2>&-"}[reader]
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        done = subprocess.run(
+            ["bash", "-c", f'exec 9>&{write}; exec "$@" {where}', "bash", *words],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
+            pass_fds=[write],
+        )
+    finally:
+        os.close(write)
+    assert done.stdout.rstrip().endswith(said)
+    assert done.returncode == code
+
+
+def test_refusal_keeps_its_exit_code_whoever_reads() -> None:
+    """A mistake is exit code 2, even where its message cannot be written."""
+    with Path("/dev/full").open("w") as full:
+        words = [sys.executable, "-c", "from inferctl.cli import main; main()", "check", "mypi"]
+        assert subprocess.run(words, stderr=full, check=False).returncode == 2
 
 
 def test_names_of_checks_are_unique() -> None:
