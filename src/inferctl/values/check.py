@@ -41,12 +41,13 @@ def check(file: Path, *, release: str, namespace: str) -> Finding:
     written = source.read(file)
     problems = [
         Problem(key, "stands twice; Helm takes the last in silence", "keep one of them", line)
-        for key, line in written.repeated_keys()
+        for key, line in written.repeated_keys
     ]
     try:
-        rendered = rendering.parse(rendering.render([file], release=release, namespace=namespace))
+        rendered = rendering.parse(rendering.render(text=written.text, release=release, namespace=namespace))
     except rendering.ChartRefusal as refusal:
-        return Finding(problems + refusals.explain(str(refusal), written))
+        said = str(refusal).replace("failed to parse -: ", "Helm cannot read it: ")  # - is how Helm was given it
+        return Finding(problems + refusals.explain(said, written))
     problems += _misread(written, rendered)
     engine = _engine(written)
     behaviour = service.describe(rendered, namespace=namespace, shutdown_flag=engine["shutdownTimeoutFlag"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from inferctl.values import service, starter, writing
+from inferctl.values import reading, service, starter, writing
 from inferctl.values.check import check
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def init(
 
 @app.command("check", epilog=_CHECK_EXAMPLES)
 def check_file(
-    file: Annotated[Path, typer.Argument(help="The values file.", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="The values file; - for standard input.", show_default=False)],
     *,
     release: Annotated[str, typer.Option(help="The release's name; it gives the objects theirs.")] = "model",
     namespace: Annotated[str, typer.Option(help="Where it would be installed.")] = "default",
@@ -74,7 +74,9 @@ def check_file(
 ) -> None:
     """Say what the chart refuses in a values file, or what the service would do."""
     finding = check(file, release=release, namespace=namespace)
-    typer.echo(_json(finding) if as_json else _text(file, finding))
+    said = _json(finding) if as_json else _text(reading.name(file), finding)
+    # Half a character, which YAML can write as an escape, cannot be printed.
+    typer.echo(said.encode("utf-8", "backslashreplace").decode("utf-8"))
     raise typer.Exit(0 if finding.good else 1)
 
 
@@ -82,10 +84,10 @@ def _json(finding: Finding) -> str:
     return json.dumps({"good": finding.good, **dataclasses.asdict(finding)}, indent=2, ensure_ascii=False)
 
 
-def _text(file: Path, finding: Finding) -> str:
+def _text(file: str, finding: Finding) -> str:
     lines = []
     for problem in finding.problems:
-        where = f"{file}:{problem.line}" if problem.line else str(file)
+        where = f"{file}:{problem.line}" if problem.line else file
         key = "" if not problem.key or problem.message.startswith(problem.key) else f"{problem.key}: "
         lines.append(f"{where}: {key}{problem.message}")
         if problem.fix:

@@ -79,7 +79,7 @@ class Release:
 
 
 def render(
-    files: Sequence[Path],
+    files: Sequence[Path] = (),
     *,
     text: str | None = None,
     release: str = "model",
