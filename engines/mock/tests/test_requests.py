@@ -51,6 +51,13 @@ def test_any_fields(body: dict[str, Any], messages: list[Any], chat: bool) -> No
         assert generation.finish_reason in {"length", "stop"}
 
 
+@pytest.mark.parametrize("field", FIELDS)
+@pytest.mark.parametrize("value", [10**400, -(10**400), "9" * 5000], ids=["large", "small", "text"])
+def test_endless_number(field: str, value: object) -> None:
+    """A number that no float holds, or that is too long to be read, is refused or understood in any field."""
+    answer({"messages": [{"role": "user", "content": "x"}]} | {field: value}, chat=True)
+
+
 @pytest.mark.parametrize(
     "body", [b"\xff", b"[" * 100000, b"null", b'"x"', b"1e999", b'{"model":"\\ud800","messages":[]}', b"{" * 3]
 )

@@ -86,9 +86,12 @@ def _number(body: Mapping[str, Any], field: str) -> float | None:
     value = body.get(field)
     if value is None:
         return None
-    if isinstance(value, int | float):
-        return float(value)
     kind, message = "float_type", "Input should be a valid number"
+    if isinstance(value, int | float):
+        try:
+            return float(value)
+        except OverflowError:
+            raise _invalid(field, kind, message) from None
     if isinstance(value, str):
         try:
             return float(value)
