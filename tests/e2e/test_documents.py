@@ -45,12 +45,14 @@ def _accelerators(kubectl: Callable[..., str]) -> None:
 
 
 @pytest.fixture
-def _removed(kubeconfig_of_session: Path, cluster: str) -> Iterator[None]:
-    """The release that the documents install is gone after the test."""
+def _removed(kubeconfig_of_session: Path, cluster: str, kubectl: Callable[..., str]) -> Iterator[None]:
+    """The release that the documents install is gone after the test, and its pods are."""
     yield
     context = ClusterSpec(cluster).context
     at = [f"--kubeconfig={kubeconfig_of_session}", f"--kube-context={context}"]
-    run([tool("helm"), "uninstall", _RELEASE, "--ignore-not-found", "--wait", "--cascade=foreground", *at])
+    run([tool("helm"), "uninstall", _RELEASE, "--ignore-not-found", *at])
+    pods = f"--selector=app.kubernetes.io/instance={_RELEASE}"
+    kubectl("wait", "--for=delete", "pods", pods, "--timeout=180s")
 
 
 @pytest.fixture

@@ -41,9 +41,13 @@ def main() -> None:
 
 def _serve(path: Path, supervisor: Supervisor, begun: threading.Event) -> None:
     with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(path))
-        path.chmod(0o600)
+        # It gets its name when it can be connected to: who waits for the name must not be refused.
+        unnamed = path.with_name("new.sock")
+        unnamed.unlink(missing_ok=True)
+        server.bind(str(unnamed))
+        unnamed.chmod(0o600)
         server.listen()
+        unnamed.rename(path)
         while True:
             client, _ = server.accept()
             with client, client.makefile("rwb") as stream:
