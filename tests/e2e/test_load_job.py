@@ -60,6 +60,8 @@ def _job(image: str) -> dict[str, Any]:
     container["image"] = image
     (seconds,) = (variable for variable in container["env"] if variable["name"] == "DURATION_SECONDS")
     seconds["value"] = _LOAD_SECONDS
+    # Only counts are compared here: a machine that makes the clients late must not fail the Job.
+    container["env"].append({"name": "LAG_LIMIT_SECONDS", "value": "1"})
     return job
 
 
