@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inferctl.paths import RUNS
+from inferctl.cluster.spec import ClusterSpec
+from inferctl.paths import RUNS, tool
+from inferctl.process.command import run as run_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -88,6 +90,13 @@ def running_cluster(inferctl: Callable[..., str]) -> Callable[..., AbstractConte
             inferctl("cluster", "down", "--name", name)
 
     return running
+
+
+@pytest.fixture(scope="session")
+def kubectl(cluster: str) -> Callable[..., str]:
+    """Runs kubectl on the cluster of the session and gives its output."""
+    program: list[str | Path] = [tool("kubectl"), f"--kubeconfig={ClusterSpec(cluster).kubeconfig}"]
+    return lambda *words, stdin=None: run_program([*program, *words], stdin=stdin)
 
 
 @pytest.fixture(scope="session")

@@ -23,12 +23,6 @@ _ACCELERATOR = "nvidia.com/gpu"
 
 
 @pytest.fixture(scope="module")
-def kubectl(cluster: str) -> Callable[..., str]:
-    """Runs kubectl on the cluster and gives its output."""
-    return lambda *words: run([tool("kubectl"), f"--kubeconfig={ClusterSpec(cluster).kubeconfig}", *words])
-
-
-@pytest.fixture(scope="module")
 def image(inferctl: Callable[..., str], cluster: str, kubectl: Callable[..., str]) -> str:
     """The mock engine's image by digest, as the nodes pull it."""
     inferctl("deploy", "--startup-delay", "1", "--name", cluster)

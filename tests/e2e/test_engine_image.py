@@ -39,17 +39,7 @@ def spec(inferctl: Callable[..., str], cluster: str) -> ClusterSpec:
 
 
 @pytest.fixture(scope="module")
-def kubectl(spec: ClusterSpec) -> Callable[..., str]:
-    """Runs kubectl on the cluster."""
-
-    def call(*words: str, stdin: str | None = None) -> str:
-        return run([tool("kubectl"), f"--kubeconfig={spec.kubeconfig}", *words], stdin=stdin)
-
-    return call
-
-
-@pytest.fixture(scope="module")
-def image(kubectl: Callable[..., str]) -> str:
+def image(spec: ClusterSpec, kubectl: Callable[..., str]) -> str:  # noqa: ARG001 - deployed by then
     """The image of the deployed engine, as a pod names it: by digest."""
     column = "jsonpath={.spec.template.spec.containers[0].image}"
     return kubectl("get", "deployment", "mock-inference-service", "--namespace=default", "--output", column)

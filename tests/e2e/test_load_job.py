@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from inferctl.cluster.spec import ClusterSpec
-from inferctl.paths import LOADTEST, tool
+from inferctl.paths import LOADTEST
 from inferctl.process.command import run
 
 if TYPE_CHECKING:
@@ -21,15 +20,11 @@ if TYPE_CHECKING:
 _LOAD_SECONDS = "15"
 
 
-def test_job_of_three_pods_merges_exactly(inferctl: Callable[..., str], cluster: str, tmp_path: Path) -> None:
+def test_job_of_three_pods_merges_exactly(
+    inferctl: Callable[..., str], cluster: str, kubectl: Callable[..., str], tmp_path: Path
+) -> None:
     """Three pods send at once, every request ends ok, and the merged summary has the sum of their counts."""
     inferctl("deploy", "--startup-delay", "1", "--name", cluster)
-
-    def kubectl(*words: str, stdin: str = "") -> str:
-        return run(
-            [tool("kubectl"), f"--kubeconfig={ClusterSpec(cluster).kubeconfig}", *words], stdin=stdin, deadline=150
-        )
-
     packed = tmp_path / "load.pyz"
     run([sys.executable, LOADTEST / "pack.py", packed])
     deployed = json.loads(kubectl("get", "deployment", "mock-inference-service", "-o", "json"))

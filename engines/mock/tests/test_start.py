@@ -30,6 +30,22 @@ def until_silent(connection: socket.socket) -> bytes:
     pytest.fail(f"the connection was closed after {got!r}")
 
 
+def keep_alive_chat(**fields: object) -> bytes:
+    """Returns a chat on a connection that only the engine ends."""
+    body = json.dumps({"messages": [{"role": "user", "content": "x"}]} | fields).encode()
+    head = f"Host: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    return f"POST /v1/chat/completions HTTP/1.1\r\n{head}".encode() + body
+
+
+def told_to_stop(engine: Engine, request: bytes) -> bytes:
+    """Sends a request, SIGTERM when it has its first tokens, and returns all that came until the connection's end."""
+    with engine.connect() as connection:
+        connection.sendall(request)
+        engine.wait_for(lambda: engine.sample("vllm:generation_tokens_total") > 1)
+        engine.process.send_signal(signal.SIGTERM)
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
 def test_503_while_loading(start: Callable[..., Engine]) -> None:
     """While the model loads every path answers 503, as llama.cpp's server does; then it serves."""
     engine = start(STARTUP_DELAY_SECONDS="1")
@@ -121,13 +137,7 @@ def test_teardown_is_added_to_the_drain(start: Callable[..., Engine]) -> None:
 def test_abort_styles(start: Callable[..., Engine], style: str, tail: bytes) -> None:
     """Each of the ways in which vLLM has been seen to give a stream up can be chosen."""
     engine = start(ABORT_STYLE=style, INTER_TOKEN_SECONDS="0.05").serving()  # noqa: S106 - a time
-    with engine.connect() as connection:
-        body = b'{"messages":[{"role":"user","content":"x"}],"max_tokens":200,"stream":true}'
-        head = f"Host: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-        connection.sendall(f"POST /v1/chat/completions HTTP/1.1\r\n{head}".encode() + body)
-        engine.wait_for(lambda: engine.sample("vllm:generation_tokens_total") > 1)
-        engine.process.send_signal(signal.SIGTERM)
-        got = b"".join(iter(lambda: connection.recv(65536), b""))
+    got = told_to_stop(engine, keep_alive_chat(max_tokens=200, stream=True))
     assert got.endswith(tail)
     assert (b'"finish_reason":"abort"' in got) == (style == "abort")
     assert (b'data: {"error"' in got) == (style == "error")
@@ -138,13 +148,7 @@ def test_abort_styles(start: Callable[..., Engine], style: str, tail: bytes) -> 
 def test_time_to_drain_runs_out(start: Callable[..., Engine], style: str) -> None:
     """What is left when the time to drain is over ends with [DONE] alone, as in vLLM, unless ABORT_STYLE is set."""
     engine = start("--shutdown-timeout", "1", ABORT_STYLE=style, INTER_TOKEN_SECONDS="0.05").serving()  # noqa: S106 - a time
-    with engine.connect() as connection:
-        body = b'{"messages":[{"role":"user","content":"x"}],"max_tokens":200,"stream":true}'
-        head = f"Host: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-        connection.sendall(f"POST /v1/chat/completions HTTP/1.1\r\n{head}".encode() + body)
-        engine.wait_for(lambda: engine.sample("vllm:generation_tokens_total") > 1)
-        engine.process.send_signal(signal.SIGTERM)
-        got = b"".join(iter(lambda: connection.recv(65536), b""))
+    got = told_to_stop(engine, keep_alive_chat(max_tokens=200, stream=True))
     assert got.endswith(b"\n\n\r\ne\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")
     assert (b'data: {"error"' in got) == (style == "error")
     assert re.findall(rb'"finish_reason":"(\w+)"', got) == ([b"abort"] if style == "abort" else [])
@@ -154,9 +158,7 @@ def test_time_to_drain_runs_out(start: Callable[..., Engine], style: str) -> Non
 def test_abort_of_a_stream_that_waits(start: Callable[..., Engine]) -> None:
     """With ABORT_STYLE=abort a stream that waited ends with [DONE] alone, as in vLLM; the one that ran says `abort`."""
     engine = start("--max-num-seqs", "1", ABORT_STYLE="abort", INTER_TOKEN_SECONDS="0.05").serving()  # noqa: S106 - a time
-    body = b'{"messages":[{"role":"user","content":"x"}],"max_tokens":200,"stream":true}'
-    head = f"Host: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    request = f"POST /v1/chat/completions HTTP/1.1\r\n{head}".encode() + body
+    request = keep_alive_chat(max_tokens=200, stream=True)
     with engine.connect() as running, engine.connect() as waiting:
         running.sendall(request)
         engine.wait_for(lambda: engine.sample("vllm:generation_tokens_total") > 1)
@@ -175,13 +177,7 @@ def test_abort_of_a_stream_that_waits(start: Callable[..., Engine]) -> None:
 def test_abort_styles_of_whole_answers(start: Callable[..., Engine], style: str) -> None:
     """What is not streamed is a 500 when it is given up; with ABORT_STYLE=abort it is a 200 with the tokens so far."""
     engine = start(ABORT_STYLE=style, INTER_TOKEN_SECONDS="0.05").serving()  # noqa: S106 - a time
-    with engine.connect() as connection:
-        body = b'{"messages":[{"role":"user","content":"x"}],"max_tokens":200}'
-        head = f"Host: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-        connection.sendall(f"POST /v1/chat/completions HTTP/1.1\r\n{head}".encode() + body)
-        engine.wait_for(lambda: engine.sample("vllm:generation_tokens_total") > 1)
-        engine.process.send_signal(signal.SIGTERM)
-        got = b"".join(iter(lambda: connection.recv(65536), b""))
+    got = told_to_stop(engine, keep_alive_chat(max_tokens=200))
     answer = json.loads(got.partition(b"\r\n\r\n")[2])
     if style == "abort":
         assert got.startswith(b"HTTP/1.1 200 ")
@@ -197,9 +193,7 @@ def test_silent_abort(start: Callable[..., Engine]) -> None:
     """With ABORT_STYLE=silence nothing more comes, and the process stays until its client leaves."""
     engine = start(ABORT_STYLE="silence").serving()
     with engine.connect() as connection:
-        body = b'{"messages":[{"role":"user","content":"x"}],"max_tokens":250,"stream":true}'
-        head = f"Host: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-        connection.sendall(f"POST /v1/chat/completions HTTP/1.1\r\n{head}".encode() + body)
+        connection.sendall(keep_alive_chat(max_tokens=250, stream=True))
         engine.wait_for(lambda: engine.sample("vllm:generation_tokens_total") > 1)
         engine.process.send_signal(signal.SIGTERM)
         engine.wait_for(lambda: engine.status("/health") is None)

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from inferctl.report.recorder import Recorder
 
 _PIPE_WIDTH = 200
-_EXIT = {Outcome.PROVEN: 0, Outcome.LOSS: 1, Outcome.NOT_MEASURED: 2}
 
 Backend = Annotated[str, typer.Option(help="embedded, kind or existing; by default what fits this machine.")]
 Cluster = Annotated[str, typer.Option("--name", help="The cluster's name, or the context of an existing one.")]
@@ -277,7 +276,7 @@ def _conclude(results: list[Result], *, as_json: bool) -> int:
         total = sum(result.found.total for result in results)
         said = ", ".join(f"{count} {o.value}" for o, count in unlike.items() if count)
         print(f"verdict: {worst.value}: {len(results)} runs with {total} requests: {said}")
-    return _EXIT[worst]
+    return worst.exit_code
 
 
 def _list(*, as_json: bool) -> None:

@@ -10,7 +10,6 @@ import base64
 import json
 import sys
 import threading
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,9 +23,10 @@ from lightkube.models.core_v1 import PodStatus
 from lightkube.resources.core_v1 import Pod
 
 from inferctl.disruption.podlog import follow
-from inferctl.errors import CommandFailed, ComponentFailed
+from inferctl.errors import CommandFailed, ComponentFailed, DeadlineExceeded
 from inferctl.paths import LOADTEST, tool
 from inferctl.process.command import run
+from inferctl.process.wait import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,7 +38,6 @@ _OWNER, _LOAD = "inferctl.dev/load-of", "inferctl.dev/load"
 _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 _START_SECONDS = 60.0
 _END_SECONDS = 10.0
-_ASK_SECONDS = 0.25
 #: A stream that is silent for so long is taken for lost. Above every pause of a healthy engine.
 _STALL_SECONDS = 10.0
 #: Counts need no fine clock, but a client as late as this could lose requests by its own fault: a connection may
@@ -176,14 +175,19 @@ class LoadPod:
                 raise ComponentFailed(f"load {self.load.name!r} could not be stopped: {error}") from error
 
     def _ends_within(self, seconds: float) -> bool:
-        deadline = time.monotonic() + seconds
-        while not self._ended.wait(_ASK_SECONDS):
-            if time.monotonic() > deadline:
-                return False
+        def missing() -> str:
+            if self._ended.is_set():
+                return ""
             with suppress(ApiError, HTTPError):
                 status = self._client.get(Pod, self.name).status
                 if status and status.phase in {"Succeeded", "Failed"}:
-                    return True
+                    return ""
+            return f"pod {self.name} has not ended"
+
+        try:
+            wait_until(missing, seconds)
+        except DeadlineExceeded:
+            return False
         return True
 
     @property

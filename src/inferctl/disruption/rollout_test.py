@@ -89,7 +89,9 @@ def _measured(subject: Release, *, seconds: float, streams: int, control: bool, 
             Load("fixed", streams=streams, seconds=seconds), subject, recorder,
             image=how.image, url=how.url, model=how.model, hear=_say,
         )  # fmt: skip
-        trouble = _replaced(subject, own, load, recorder, control=control, progress=progress)
+        trouble = _replaced(
+            subject, own, load, recorder, within=how.replace_seconds, control=control, progress=progress
+        )
         verdict, found = _judged(recorder, trouble, control=control)
         recorder.record("verdict", outcome=verdict.outcome.value, reason=verdict.reason)
     if control and not trouble:
@@ -98,11 +100,17 @@ def _measured(subject: Release, *, seconds: float, streams: int, control: bool, 
 
 
 def _replaced(
-    subject: Release, own: Mapping[str, Any], load: LoadPod, recorder: Recorder, *, control: bool, progress: Progress
+    subject: Release,
+    own: Mapping[str, Any],
+    load: LoadPod,
+    recorder: Recorder,
+    *,
+    within: float,
+    control: bool,
+    progress: Progress,
 ) -> str:
     """Replace the pods under load and clean up; gives what went wrong before the clean-up, empty if nothing did."""
     values = merged(own, UNPROTECTED) if control else own
-    within = serving(subject, own).replace_seconds
     api = subject.target.client()
     watch = Watch(subject)
     lent = ExitStack()
@@ -170,10 +178,7 @@ def _judged(recorder: Recorder, trouble: str, *, control: bool) -> tuple[Verdict
         verdict = Verdict(Outcome.NOT_MEASURED, "no pod was replaced while load ran")
     else:
         verdict = judge(found, Promise.A, control=control)
-    lost = verdict.outcome is Outcome.LOSS or (control and verdict.outcome is Outcome.PROVEN)
-    if trouble and not lost:
-        verdict = Verdict(Outcome.NOT_MEASURED, trouble.splitlines()[0])
-    return verdict, found
+    return verdict.unless_cut_short(trouble, control=control), found
 
 
 def _not_yet(state: State, before: float) -> str:

@@ -202,10 +202,8 @@ class Session:
             kept=kept,
             young=frozenset(load.load.name for load in run.loads if load.load.max_age),
         )
-        lost = verdict.outcome is Outcome.LOSS or (run.control and verdict.outcome is Outcome.PROVEN)
-        if trouble and not lost:
-            verdict = Verdict(Outcome.NOT_MEASURED, trouble.splitlines()[0])
-        elif run.control is None and verdict.outcome is Outcome.PROVEN:
+        verdict = verdict.unless_cut_short(trouble, control=run.control is not None)
+        if run.control is None and verdict.outcome is Outcome.PROVEN:
             complaints = scenario.expect(run.recorder.state, found)
             verdict = Verdict(Outcome.LOSS, "; ".join(complaints)) if complaints else verdict
         run.recorder.record("verdict", outcome=verdict.outcome.value, reason=verdict.reason)

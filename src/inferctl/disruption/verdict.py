@@ -20,6 +20,11 @@ class Outcome(Enum):
     LOSS = "loss"
     NOT_MEASURED = "not measured"
 
+    @property
+    def exit_code(self) -> int:
+        """0 proven, 1 loss, 2 not measured."""
+        return _EXIT_CODES[self]
+
 
 class Promise(Enum):
     """What a scenario promises; its class."""
@@ -45,12 +50,17 @@ class Verdict:
     @property
     def exit_code(self) -> int:
         """0 proven, 1 loss, 2 not measured."""
-        return _EXIT_CODES[self.outcome]
+        return self.outcome.exit_code
 
     @property
     def line(self) -> str:
         """The last line of a test."""
         return f"verdict: {self.outcome.value}: {self.reason}"
+
+    def unless_cut_short(self, trouble: str, *, control: bool) -> Verdict:
+        """The verdict of a run in which ``trouble`` came up, if any: what was lost by then is loss all the same."""
+        lost = self.outcome is Outcome.LOSS or (control and self.outcome is Outcome.PROVEN)
+        return Verdict(Outcome.NOT_MEASURED, trouble.splitlines()[0]) if trouble and not lost else self
 
 
 def judge(

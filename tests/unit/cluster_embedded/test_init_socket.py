@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from inferctl.cluster import init_client
 from inferctl.cluster.node import __main__ as init
+from inferctl.process.wait import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,11 +28,7 @@ def test_socket_has_its_name_only_when_it_can_be_connected_to(tmp_path: Path, mo
 
     monkeypatch.setattr(socket.socket, "listen", watched)
     threading.Thread(target=init._serve, args=(path, None, begun), daemon=True).start()
-    deadline = threading.Event()
-    for _ in range(1000):
-        if path.exists():
-            break
-        deadline.wait(0.01)
+    wait_until(lambda: "" if path.exists() else "no name", 10, every=0.01)
     assert init_client.ask(tmp_path, "begin") == "begun"
     assert begun.is_set()
     assert named_before == [False]

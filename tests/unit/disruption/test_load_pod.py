@@ -19,11 +19,12 @@ from inferctl.disruption.variants import _comma_separated
 from inferctl.errors import CommandFailed, ComponentFailed
 from inferctl.paths import LOADTEST
 from inferctl.release.helm import Release
-from inferctl.report.recorder import Recorder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from inferctl.report.recorder import Recorder
 
 _KUBECONFIG = """
 apiVersion: v1
@@ -32,14 +33,6 @@ clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
 users: [{name: u, user: {}}]
 contexts: [{name: context, context: {cluster: c, user: u}}]
 """
-
-
-@pytest.fixture
-def recorder(tmp_path: Path) -> Iterator[Recorder]:
-    """A recorder with a timeline of its own."""
-    recorder = Recorder(tmp_path / "timeline.jsonl")
-    yield recorder
-    recorder.close()
 
 
 @pytest.fixture
@@ -152,7 +145,6 @@ def test_load_that_has_ended_need_not_be_stopped(
         raise CommandFailed("container not found")
 
     monkeypatch.setattr("inferctl.disruption.load._END_SECONDS", 0.1)
-    monkeypatch.setattr("inferctl.disruption.load._ASK_SECONDS", 0.01)
     pod = _pod(EVERY_LOAD[0], release, recorder)
     found = type("Pod", (), {"status": type("Status", (), {"phase": phase})})
     monkeypatch.setattr(pod, "_client", type("Client", (), {"get": lambda *_: found}))

@@ -11,12 +11,10 @@ from lightkube.resources.core_v1 import Node, Pod
 from lightkube.resources.discovery_v1 import EndpointSlice
 
 from inferctl.disruption.watch import Watch, _describe_exit, _describe_node, _describe_pod, _describe_slice
-from inferctl.report.recorder import Recorder
 from inferctl.report.timeline import read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from inferctl.report.recorder import Recorder
 
 _RUNNING = {"state": {"running": {}}, "restartCount": 0, "ready": False, "image": "i", "imageID": "", "name": "engine"}
 
@@ -90,14 +88,6 @@ def test_exit_of_an_engine(status: dict[str, Any]) -> None:
 def test_engine_that_is_not_known_to_have_ended(status: dict[str, Any]) -> None:
     """An engine that runs has no exit, whatever its neighbours do; nor has one whose end nobody saw."""
     assert _describe_exit(_exiting(**status)) is None
-
-
-@pytest.fixture
-def recorder(tmp_path: Path) -> Iterator[Recorder]:
-    """A recorder with a timeline of its own."""
-    recorder = Recorder(tmp_path / "timeline.jsonl")
-    yield recorder
-    recorder.close()
 
 
 @pytest.fixture
