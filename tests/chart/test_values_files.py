@@ -152,11 +152,8 @@ def test_what_would_take_for_ever_to_expand_is_refused(tmp_path: Path, text: str
     assert f"values.yaml: {said}" in _refusal(_written(tmp_path, text))
 
 
-def test_as_many_values_as_are_allowed_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_as_many_values_as_are_allowed_are_read() -> None:
     """The limit is exact, whether values are written out or stand for others."""
-    composing.compose("a: [" + "x," * (composing.MOST_NODES - 3) + "]")
-    # Where it lies is the same for a limit that takes less time to reach.
-    monkeypatch.setattr(composing, "MOST_NODES", 2000)
     written = composing.MOST_NODES - 3  # beside the document, its key and the list
     aliased = composing.MOST_NODES // 2 - 2  # twice, with their list, beside the document
     for form, items in (("a: [{}]", written), ("- &a [{}]\n- *a\n", aliased)):
@@ -190,12 +187,13 @@ def test_check_finds_a_key_that_stands_twice_in_a_list(tmp_path: Path) -> None:
 
 
 def test_as_many_problems_as_keys_are_told_in_time(tmp_path: Path) -> None:
-    """Each of ten thousand wrong keys has its line; nothing is searched anew for each."""
-    file = _written(tmp_path, "".join(f"k{number}: 1\n" for number in range(10_000)))
+    """Each of as many wrong keys as a file can hold has its line; nothing is searched anew for each."""
+    most = (composing.MOST_NODES - 1) // 2  # a key and a value each, in one document
+    file = _written(tmp_path, "".join(f"k{number}: 1\n" for number in range(1, most + 1)))
     done = _run(str(file), "--json")
     assert done.returncode == 1
     lines = {problem["key"]: problem["line"] for problem in json.loads(done.stdout)["problems"]}
-    assert lines["k9999"] == 10_000
+    assert lines[f"k{most}"] == most
 
 
 def test_half_a_character_is_told_without_a_traceback(tmp_path: Path) -> None:

@@ -79,16 +79,17 @@ def test_shell_completes_commands(typed: str, offered: str) -> None:
     assert run(**words).stdout.split() == [offered]
 
 
-def test_what_runs_at_each_commit_and_keystroke_starts_without_the_clusters_client() -> None:
-    """The hook's command and completion load no client, cryptography or templates, which take longer than they do."""
+@pytest.mark.parametrize(
+    ("words", "module"), [(["hooks", "--help"], "checks.hook_commands"), (["check", "--list"], "checks.commands")]
+)
+def test_quick_commands_start_without_what_takes_longer_than_they_do(words: list[str], module: str) -> None:
+    """What runs at each commit loads no client, cryptography, templates or validators, nor does the command line."""
     heavy = {"lightkube", "httpx2", "cryptography", "jinja2", "pydantic"}
-    look = (
-        "import sys; from inferctl.application import app; from typer.main import get_command; "
-        "get_command(app).commands['hooks']; print(*sys.modules)"
-    )
-    loaded = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True).stdout.split()
-    assert "inferctl.checks.hook_commands" in loaded
-    assert heavy & set(loaded) == set()
+    look = "import sys; from inferctl.application import app; app(standalone_mode=False); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", look, *words], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert f"inferctl.{module}" in loaded
+    assert heavy & loaded == set()
 
 
 @pytest.mark.parametrize("command", [[str(_INFERCTL)], [sys.executable, "-m", "inferctl"]], ids=["script", "module"])

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 #: Keys, values and items, each alias counted as all that it stands for; a values file has some hundred.
-MOST_NODES = 100_000
+MOST_NODES = 20_000
 _LONGEST_NUMBER = 1000  # characters; YAML's base-60 numbers take time by the square of their length
 _NUMBERS = {"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"}
 
