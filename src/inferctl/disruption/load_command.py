@@ -79,7 +79,13 @@ def _conclude(state: State) -> None:
     found = find(state)
     if found.failures:
         raise typer.Exit(1)
-    if not found.total or not state.summaries:
-        why = "it was ended before it could say so itself" if found.total else "no request ended"
-        typer.echo(f"not measured: {why}")
-        raise typer.Exit(2)
+    if not found.total:
+        why = "no request ended"
+    elif not state.summaries:
+        why = "it was ended before it could say so itself"
+    elif found.unaccounted:
+        why = f"its own count and its log differ by {found.unaccounted} requests"
+    else:
+        return
+    typer.echo(f"not measured: {why}")
+    raise typer.Exit(2)

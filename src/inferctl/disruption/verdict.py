@@ -109,6 +109,10 @@ def _unmeasured(found: Findings, promise: Promise) -> str:
 
 
 def _too_little(found: Findings, promise: Promise, enough: int) -> str:
+    if found.unaccounted:
+        return f"the loads' own counts and their logs differ by {found.unaccounted} requests"
+    if found.unwatched:
+        return f"load had ended when pods were told to stop: {', '.join(found.unwatched)}"
     if len(found.at_risk) < enough:
         return f"{len(found.at_risk)} streams were at risk, at least {enough} are needed"
     if promise is Promise.B and not found.count(CUT):
@@ -132,6 +136,10 @@ def _kept_complaints(found: Findings, allowed: int, young: frozenset[str]) -> li
     complaints = []
     if found.count(KEPT) > allowed:
         complaints.append(f"{found.count(KEPT)} requests refused on kept connections, at most {allowed} may be")
+    first = min(found.retired.values(), default=0.0)
+    untold = sum((request.end or 0.0) < first for request in found.lost.get(KEPT, []))
+    if untold:
+        complaints.append(f"{untold} requests refused on kept connections before any pod was told to stop")
     early = sum(request.client in young for request in found.lost.get(KEPT, []))
     if early:
         complaints.append(f"{early} requests refused on connections younger than the preStop sleep")

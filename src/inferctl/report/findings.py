@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from inferctl.report.state import OK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
 
     from inferctl.report.state import Request, State
 
@@ -21,14 +22,14 @@ _STALE = "stale_keepalive"
 _RULE_OF_THREE = 3.0
 
 
-def fate(request: Request, retired: Iterable[str] = ()) -> str:
+def fate(request: Request, retired: Mapping[str, float]) -> str:
     """Say how a request fared: ``ok`` or one of this module's four words.
 
     Args:
         request: one that has ended.
-        retired: pods that were told to stop. A kept connection to one of them is refused its next request: it was
-            never begun and is safe to send again, so it is told apart from a cut stream and from a refusal by the
-            service.
+        retired: pods that were told to stop, and when, Unix seconds. From then on a kept connection to one of them may
+            be refused its next request: it was never begun and is safe to send again, so it is told apart from a cut
+            stream and from a refusal by the service.
     """
     if request.outcome == OK:
         return OK
@@ -38,7 +39,8 @@ def fate(request: Request, retired: Iterable[str] = ()) -> str:
         return CUT
     # Silence on a kept connection is no refusal: only one that was closed before it was heard of is safe to tell apart.
     closed = request.outcome == _STALE
-    draining = request.reused and request.http == _SERVER_ERROR and request.pod in retired
+    told = retired.get(request.pod, math.inf)
+    draining = request.reused and request.http == _SERVER_ERROR and (request.end or 0.0) >= told
     return KEPT if closed or draining else REFUSED
 
 
@@ -49,12 +51,16 @@ class Findings:
     Attributes:
         total: requests that ended.
         lost: requests that were not ok, by fate.
-        at_risk: streams that had begun on a struck pod and were open when it was struck, or began there later.
+        at_risk: streams that had begun on a struck pod and were open when it was struck, or began there later. One that
+            was cut there after the disruption had begun was open then, though word of the strike came a moment later.
         aimed_at: pods that the disruption was aimed at.
         struck: when each struck pod was struck, Unix seconds.
-        retired: those of them that were told to stop.
+        retired: those of them that had been in service and were told to stop, and when.
+        unwatched: those of `retired` that were told to stop when no request was sent any more.
         restored_after: seconds from the disruption to the end of the last later request that was refused or cut;
             None if there is none.
+        still_failing: none that was sent after that end fared well.
+        unaccounted: requests that a load counted and the timeline does not have, or the other way round.
         overloaded: loads whose own delays were too large for their word to count.
     """
 
@@ -64,8 +70,11 @@ class Findings:
     at_risk: list[Request] = field(default_factory=list)
     aimed_at: tuple[str, ...] = ()
     struck: dict[str, float] = field(default_factory=dict)
-    retired: list[str] = field(default_factory=list)
+    retired: dict[str, float] = field(default_factory=dict)
+    unwatched: list[str] = field(default_factory=list)
     restored_after: float | None = None
+    still_failing: bool = False
+    unaccounted: int = 0
     overloaded: list[str] = field(default_factory=list)
 
     def count(self, kind: str) -> int:
@@ -83,32 +92,54 @@ def find(state: State) -> Findings:
     disruption = state.facts.get("disrupt", {})
     found = Findings(aimed_at=tuple(disruption.get("pods", ())))
     began = float(disruption["t"]) if disruption else math.inf
-    for pod in state.pods.values():
-        if pod.deleted is not None and pod.deleted >= began:
-            found.struck[pod.name] = pod.deleted
-            found.retired.append(pod.name)
-        elif pod.name in found.aimed_at and not disruption.get("retires"):
-            found.struck[pod.name] = began
-    last_failure: float | None = None
+    _strike(found, state, began, retires=disruption.get("retires", False))
+    last_ok = last_failure = last_sent = -math.inf
     for request in state.requests.values():
+        # One that found no connection was never sent.
+        last_sent = max(last_sent, request.sent or request.end or last_sent)
         if request.end is None:
             continue
         found.total += 1
         how = fate(request, found.retired)
         if how == OK:
             found.ok += 1
+            last_ok = max(last_ok, request.sent or last_ok)
         else:
             found.lost.setdefault(how, []).append(request)
-            if how != KEPT and (request.sent is None or request.sent >= began):
-                last_failure = max(last_failure or request.end, request.end)
+            if how in {CUT, REFUSED} and (request.sent is None or request.sent >= began):
+                last_failure = max(last_failure, request.end)
         # A stream that has its head but no token yet can be cut as well.
-        begun = request.first_token is not None or how == CUT
-        if begun and request.end >= found.struck.get(request.pod, math.inf):
-            found.at_risk.append(request)
-    if last_failure is not None and began < last_failure:
-        found.restored_after = last_failure - began
+        if request.pod in found.struck and (request.first_token is not None or how == CUT):
+            since = began if how == CUT else found.struck[request.pod]
+            if request.end >= since:
+                found.at_risk.append(request)
+    if began < last_failure:
+        found.restored_after, found.still_failing = last_failure - began, last_ok < last_failure
+    found.unwatched = sorted(pod for pod, told in found.retired.items() if told > last_sent)
+    found.unaccounted = _unaccounted(state)
     found.overloaded = sorted(name for name, said in state.summaries.items() if said["overloaded"])
     return found
+
+
+def _strike(found: Findings, state: State, began: float, *, retires: bool) -> None:
+    for pod in state.pods.values():
+        if pod.deleted is not None and pod.deleted >= began:
+            found.struck[pod.name] = pod.deleted
+            if any(name == "Ready" for _, name in pod.states):
+                found.retired[pod.name] = pod.deleted
+        elif pod.name in found.aimed_at and not retires:
+            found.struck[pod.name] = began
+
+
+def _unaccounted(state: State) -> int:
+    """Compare each load's own count, its last word, with what its log has brought: lines of a log may be lost."""
+    ended: Counter[str] = Counter()
+    open_: Counter[str] = Counter()
+    for request in state.requests.values():
+        (open_ if request.end is None else ended)[request.client] += 1
+    return sum(
+        max(abs(said.get("total", ended[name]) - ended[name]), open_[name]) for name, said in state.summaries.items()
+    )
 
 
 def bound(samples: int) -> str:

@@ -102,6 +102,8 @@ def _span(state: State) -> tuple[float, float]:
 
 def _numbers(found: Findings) -> list[tuple[str, str]]:
     back = "at once" if found.restored_after is None else f"{found.restored_after:.1f} s"
+    # Three over n bounds a rate of which nothing was seen, and no other.
+    below = "none" if found.count(CUT) else bound(len(found.at_risk))
     return [
         ("requests", str(found.total)),
         ("ok", str(found.ok)),
@@ -110,8 +112,8 @@ def _numbers(found: Findings) -> list[tuple[str, str]]:
         ("refused on a kept connection", str(found.count(KEPT))),
         ("unfinished", str(found.count(UNFINISHED))),
         ("streams at risk", str(len(found.at_risk))),
-        ("bound on the cut rate of streams at risk", bound(len(found.at_risk))),
-        ("service restored", back),
+        ("bound on the cut rate of streams at risk", below),
+        ("service restored", "not seen" if found.still_failing else back),
     ]
 
 
@@ -181,19 +183,18 @@ def _data(state: State, found: Findings, start: float, end: float) -> dict[str, 
     def bucket(at: float) -> int:
         return int(at - start) // width
 
-    ended: dict[str, list[int]] = {kind: [0] * count for kind in (OK, CUT, REFUSED, KEPT)}
-    # How many requests more, or less, are in flight than in the bucket before.
-    change = [0] * (count + 1)
+    ended: dict[str, list[int]] = {kind: [0] * count for kind in (OK, CUT, REFUSED, KEPT, UNFINISHED)}
+    # How many requests more, or less, are in flight at the bucket's end than at its beginning.
+    change = [0] * count
     first_tokens: defaultdict[int, list[float]] = defaultdict(list)
     for request in state.requests.values():
         if request.end is None:
             continue
         last = bucket(request.end)
-        kind = fate(request, found.retired)
-        ended[CUT if kind == UNFINISHED else kind][last] += 1
+        ended[fate(request, found.retired)][last] += 1
         if request.sent is not None and request.sent <= request.end:
             change[bucket(request.sent)] += 1
-            change[last + 1] -= 1
+            change[last] -= 1
         if request.outcome == OK and request.ttft is not None and request.first_token is not None:
             first_tokens[bucket(request.first_token)].append(request.ttft)
     buckets = range(count)
@@ -203,7 +204,7 @@ def _data(state: State, found: Findings, start: float, end: float) -> dict[str, 
         "to": seconds,
         "marks": [{"t": note["t"] - start} for note in state.notes if note["kind"] in {"action", "disrupt", "settled"}],
         "width": width,
-        "requests": [x, *ended.values(), list(accumulate(change[:-1]))],
+        "requests": [x, *ended.values(), list(accumulate(change))],
         "latency": [x, *([_quantile(first_tokens[number], q) for number in buckets] for q in (0.5, 0.99))],
         "pods": [_pod(pod, start, end) for pod in sorted(state.pods.values(), key=lambda pod: pod.states[0][0])],
     }
@@ -220,7 +221,8 @@ def _pod(pod: Pod, start: float, end: float) -> dict[str, Any]:
     bands = []
     for (since, name), (until, _) in zip(pod.states, [*pod.states[1:], (end, "")], strict=True):
         if name == "Terminating":
-            split = pod.sigterm if pod.sigterm and since < pod.sigterm < until else until
+            # Word of the signal may come before word that the pod was told to stop.
+            split = until if pod.sigterm is None else min(max(pod.sigterm, since), until)
             bands += [[since - start, split - start, "prestop"], [split - start, until - start, "drain"]]
         elif name in _COLOURS:
             bands.append([since - start, until - start, _COLOURS[name]])

@@ -35,7 +35,7 @@ _FIELDS: dict[str, dict[str, str]] = {
 _IF_THERE: dict[str, dict[str, str]] = {
     "run": {"environment": _MAP},
     "end": {"last_bytes": _TEXT},
-    "summary": {"lag": _MAP},
+    "summary": {"lag": _MAP, "total": _NUMBER},
     "disrupt": {"pods": _TEXTS, "retires": _FLAG},
 }
 
@@ -52,7 +52,8 @@ def complaint(record: object) -> str:
     wanted = _FIELDS.get(kind, {})
     optional = {field: shape for field, shape in _IF_THERE.get(kind, {}).items() if field in record}
     for field, shape in (wanted | optional).items():
-        if not _is(record.get(field), shape) and not (shape.endswith(_OPTIONAL) and record.get(field) is None):
+        null = field in record and record[field] is None and shape.endswith(_OPTIONAL)
+        if not null and not _is(record.get(field), shape):
             return f"{field} of a record of kind {kind!r} must be {shape}"
     lag = record.get("lag", {}).get("p99") if kind == "summary" else None
     return "" if lag is None or _is(lag, _NUMBER) else "lag.p99 must be a number"

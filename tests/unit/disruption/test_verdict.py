@@ -24,8 +24,9 @@ def _findings(lost: dict[str, list[Request]], *, total: int = 932, at_risk: int 
     kinds = {names[name]: requests for name, requests in lost.items() if requests}
     failed = sum(map(len, kinds.values()))
     return Findings(
-        total=total, ok=total - failed, lost=kinds, at_risk=_requests(at_risk), struck={"old": 1.0}, retired=["old"]
-    )
+        total=total, ok=total - failed, lost=kinds, at_risk=_requests(at_risk), struck={"old": 1.0},
+        retired={"old": 1.0},
+    )  # fmt: skip
 
 
 def test_proven_line_is_word_for_word() -> None:
@@ -70,10 +71,19 @@ def test_kept_refusals_have_a_limit() -> None:
 
 def test_kept_refusals_need_a_retired_pod() -> None:
     """Where no pod is told to stop, nothing excuses a refusal, on a kept connection either."""
-    found = replace(_found(kept=_requests(1)), retired=[])
+    found = replace(_found(kept=_requests(1)), retired={})
     verdict = judge(found, Promise.A, kept=4)
     assert verdict.outcome is Outcome.LOSS
     assert "1 requests refused on kept connections, at most 0 may be" in verdict.reason
+
+
+def test_kept_refusals_come_after_a_pod_was_told_to_stop() -> None:
+    """While every pod serves, nothing excuses a refusal: what retires later is no reason."""
+    found = replace(_found(kept=_requests(3)), retired={"old": 5.1, "other": 7.0})
+    verdict = judge(found, Promise.A, kept=4)
+    assert verdict.outcome is Outcome.LOSS
+    assert "3 requests refused on kept connections before any pod was told to stop" in verdict.reason
+    assert judge(replace(found, retired={"old": 5.0, "other": 7.0}), Promise.A, kept=4).outcome is Outcome.PROVEN
 
 
 def test_young_connections_are_never_refused() -> None:
@@ -182,6 +192,23 @@ def test_nothing_ended_is_not_measured() -> None:
     """Without requests there is no verdict, also for a control."""
     assert judge(_found(total=0), Promise.A).outcome is Outcome.NOT_MEASURED
     assert judge(_found(total=0), Promise.A, control=True).outcome is Outcome.NOT_MEASURED
+
+
+@pytest.mark.parametrize("promise", [Promise.A, Promise.B, Promise.C])
+def test_requests_that_nobody_can_account_for_prove_nothing(promise: Promise) -> None:
+    """Where lines of a load's log are lost, a lost request could be among them; what was seen lost stays loss."""
+    found = _crashed(cut=1, open_then=9) if promise is Promise.B else _found()
+    verdict = judge(replace(found, unaccounted=2), promise)
+    assert verdict.outcome is Outcome.NOT_MEASURED
+    assert "differ by 2 requests" in verdict.reason
+    lost = replace(_found(cut=_requests(1, pod="other")), unaccounted=2)
+    assert judge(lost, promise).outcome is Outcome.LOSS
+
+
+def test_rollout_that_outlives_its_load_is_not_measured() -> None:
+    """Pods that were told to stop when nobody sent any more are named."""
+    verdict = judge(replace(_found(), unwatched=["old-2"]), Promise.A)
+    assert verdict.line == "verdict: not measured: load had ended when pods were told to stop: old-2"
 
 
 def test_too_few_at_risk() -> None:

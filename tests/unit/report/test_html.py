@@ -98,6 +98,26 @@ def test_pod_band_is_split_at_sigterm(lossy: Any) -> None:  # noqa: ANN401 - a S
     assert bands[1][1] == bands[2][0] == data["pods"][0]["signals"][0]
 
 
+def test_signal_that_is_heard_of_first_colours_the_whole_band(story: Any) -> None:  # noqa: ANN401 - a Story
+    """Without a preStop sleep an engine may say that it has SIGTERM before the cluster says that its pod ends."""
+    story.pod(0, "old", "Ready")
+    story.request(0, 5, first=1, pod="old")
+    story.add(1.9, "sigterm", pod="old", open=1)
+    story.pod(2, "old", "Terminating")
+    story.pod(4, "old", "Gone")
+    bands = _data_of(story)["pods"][0]["bands"]
+    assert [band[2] for band in bands if band[0] < band[1]] == ["ready", "drain"]
+
+
+def test_numbers_claim_no_more_than_was_seen(lossy: Any) -> None:  # noqa: ANN401 - a Story
+    """Where a stream was cut, no rate is bounded; where requests failed to the end, service was not restored."""
+    page = html.render(lossy.state)
+    assert "<b>none</b><span>bound on the cut rate of streams at risk</span>" in page
+    assert "<b>not seen</b><span>service restored</span>" in page
+    lossy.request(5, 6, first=5.5, pod="model-bbb-new")
+    assert "<b>3.0 s</b><span>service restored</span>" in html.render(lossy.state)
+
+
 def test_exit_of_the_engine_is_marked(lossy: Any) -> None:  # noqa: ANN401 - a Story
     """The moment at which the engine ended is on the band and in the key; a timeline that lacks it is drawn without."""
     assert "the engine exited" not in html.render(lossy.state)
@@ -149,7 +169,7 @@ def test_long_run_has_few_buckets(story: Any) -> None:  # noqa: ANN401 - a Story
     for number in range(2000):
         story.request(number, days + number, first=days, outcome="ok" if number % 4 else "truncated")
     data = _data_of(story)
-    x, ok, cut, refused, kept, flying = data["requests"]
+    x, ok, cut, refused, kept, _, flying = data["requests"]
     assert len(x) <= 3600
     assert {len(series) for series in (*data["requests"], *data["latency"])} == {len(x)}
     width = data["width"]
@@ -164,7 +184,8 @@ def test_long_run_has_few_buckets(story: Any) -> None:  # noqa: ANN401 - a Story
 
 
 def test_short_run_is_drawn_by_the_second(lossy: Any) -> None:  # noqa: ANN401 - a Story
-    """Each second has what ended in it, and what was in flight in any part of it."""
+    """Each second has what ended in it, and what was in flight at its end; what was given up is not drawn as cut."""
+    lossy.request(3.5, 4.5, "unfinished", first=3.6, pod="model-aaa-old")
     data = _data_of(lossy)
     assert data["width"] == 1
     assert data["requests"] == [
@@ -173,7 +194,8 @@ def test_short_run_is_drawn_by_the_second(lossy: Any) -> None:  # noqa: ANN401 -
         [0, 0, 0, 1, 0],
         [0, 0, 0, 0, 1],
         [0] * 5,
-        [1, 2, 1, 1, 0],
+        [0, 0, 0, 1, 0],
+        [1, 1, 2, 0, 0],
     ]
     assert "<h2>Requests</h2>" in html.render(lossy.state)
 

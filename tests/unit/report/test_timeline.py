@@ -44,6 +44,11 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         (b'{"t": 1, "kind": "end", "client": "a", "id": 1}', "outcome of a record of kind 'end' must be a text"),
         (b'{"t": 1, "kind": "exit", "pod": "a"}', "finished of a record of kind 'exit' must be a number"),
         (b'{"t": 1, "kind": "slice", "ready": "a"}', "ready of a record of kind 'slice' must be a list of texts"),
+        (
+            b'{"t": 1, "kind": "event", "object": "Pod/a", "message": ""}',
+            "reason of a record of kind 'event' must be a text or null",
+        ),
+        (b'{"t": 1, "kind": "summary", "client": "a", "overloaded": 0, "total": "3"}', "total of a record of kind"),
         (b'{"t": 1, "kind": "disrupt", "text": "", "pods": 1}', "pods of a record of kind 'disrupt' must be a list"),
     ],
 )

@@ -55,7 +55,8 @@
     scales: { y: { range: (_, __, most) => [0, Math.max(5, most * 1.1)] } },
     series: [
       { label: "s" }, line("ok", "ok"), line("cut", "cut", { width: 2.5 }), line("refused", "refused", { width: 2.5 }),
-      line("refused on a kept connection", "kept", { width: 2.5 }), line("in flight", "dim", { dash: [2, 3] }),
+      line("refused on a kept connection", "kept", { width: 2.5 }), line("unfinished", "ink", { width: 2.5 }),
+      line("in flight", "dim", { dash: [2, 3] }),
     ],
   }, data.requests);
 
