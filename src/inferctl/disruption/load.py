@@ -299,10 +299,15 @@ class LoadPod:
         namespace = self._release.namespace
         try:
             for _, line in follow(self._client, self.name, namespace, stopped=self._stopped.is_set):
-                if line.startswith("{"):
-                    self._event(json.loads(line))
-                else:
+                if not line.startswith("{"):
                     self._hear(line)
+                    continue
+                try:
+                    event = json.loads(line)
+                except ValueError:
+                    # Half a line, which comes again whole; if it does not, the load's own count tells.
+                    continue
+                self._event(event)
         finally:
             self._ended.set()
 

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 _AGAIN_SECONDS = 0.3
 _NOT_FOUND = 404
-_NANOSECOND_DIGITS = 9
 
 
 def follow(client: Client, pod: str, namespace: str, *, stopped: Callable[[], bool]) -> Iterator[tuple[str, str]]:
     """Give a log's lines with their time stamps until the container has ended, the pod is gone, or `stopped`.
 
     The API server, the kubelet or the network may fail in between: lines already given are recognised by their
-    time stamp, to the nanosecond, and are not given again.
+    time stamp, to the nanosecond, and their text, and are not given again. Order says nothing, as a node's clock may be
+    set back. A line in which the way broke is given as far as it came, and later whole.
 
     Args:
         client: the cluster.
@@ -32,7 +32,7 @@ def follow(client: Client, pod: str, namespace: str, *, stopped: Callable[[], bo
         namespace: the pod's namespace.
         stopped: whether nobody wants more lines.
     """
-    last = ""
+    given: set[int] = set()
     while not stopped():
         with suppress(HTTPError, ApiError):
             phase = _phase(client, pod, namespace)
@@ -41,10 +41,9 @@ def follow(client: Client, pod: str, namespace: str, *, stopped: Callable[[], bo
             # The kubelet says 404 of a pod that it has not seen yet: only the API server knows what is gone.
             ended = phase in {"Succeeded", "Failed"}
             for line in client.log(pod, namespace=namespace, follow=not ended, timestamps=True, newlines=False):
-                stamp, _, text = line.partition(" ")
-                key = _sortable(stamp)
-                if key > last:
-                    last = key
+                if (known := hash(line)) not in given:
+                    given.add(known)
+                    stamp, _, text = line.partition(" ")
                     yield stamp, text
                 if stopped():
                     return
@@ -62,9 +61,3 @@ def _phase(client: Client, name: str, namespace: str) -> str:
             return ""
         raise
     return (status.phase if status else None) or "Unknown"
-
-
-def _sortable(stamp: str) -> str:
-    """Time stamps leave out zeros at their end; with them, text order is time order."""
-    head, _, fraction = stamp.rstrip("Z").partition(".")
-    return f"{head}.{fraction:0<{_NANOSECOND_DIGITS}}"

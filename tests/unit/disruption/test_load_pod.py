@@ -13,7 +13,7 @@ from lightkube.models.meta_v1 import Status as MetaStatus
 
 from inferctl.cluster.target import Target
 from inferctl.disruption.load import Load, LoadPod
-from inferctl.disruption.podlog import _sortable, follow
+from inferctl.disruption.podlog import follow
 from inferctl.disruption.scenario import EVERY_LOAD
 from inferctl.disruption.variants import _comma_separated
 from inferctl.errors import CommandFailed, ComponentFailed
@@ -120,10 +120,38 @@ def test_log_is_resumed_without_doubles(monkeypatch: pytest.MonkeyPatch) -> None
     assert [text for _, text in follow(client, "pod", "space", stopped=lambda: False)] == ["a", "b", "c"]
 
 
-def test_time_stamps_sort_by_time() -> None:
-    """Text order is time order."""
-    stamps = ["2026-01-01T00:00:00Z", "2026-01-01T00:00:00.000000001Z", "2026-01-01T00:00:00.5Z"]
-    assert sorted(stamps, key=_sortable) == stamps
+def test_log_goes_on_when_the_clock_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines with earlier time stamps than those before them, or with the same one, are given too, each once."""
+    monkeypatch.setattr("inferctl.disruption.podlog._AGAIN_SECONDS", 0)
+    lines = ["2026-01-01T00:01:00Z a", "2026-01-01T00:00:00Z b", "2026-01-01T00:00:00Z c", "2026-01-01T00:00:01Z b"]
+    client: Any = _Client(lines)
+    assert [text for _, text in follow(client, "pod", "space", stopped=lambda: False)] == ["a", "b", "c", "b"]
+
+
+def test_event_in_which_a_log_broke_off_is_taken_when_it_is_whole(
+    release: Release, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half a line of the log ends nothing: the line comes again, and its event reaches the timeline once."""
+    monkeypatch.setattr("inferctl.disruption.podlog._AGAIN_SECONDS", 0)
+    pod = _pod(EVERY_LOAD[0], release, recorder)
+    stamp, sent, ended = "2026-01-01T00:00:00Z ", '{"t": 1.5, "kind": "sent", "id": 0}', "final total=1"
+    reads = iter([[stamp + sent[:20]], [stamp + sent, "2026-01-01T00:00:01Z " + ended]])
+    phases = iter(["Running", "Succeeded"])
+    heard: list[str] = []
+
+    class Client:
+        def get(self, *_: object, **__: object) -> Any:  # noqa: ANN401 - a Pod
+            return type("Pod", (), {"status": type("Status", (), {"phase": next(phases)})})
+
+        def log(self, *_: object, **__: object) -> Iterator[str]:
+            return iter(next(reads))
+
+    monkeypatch.setattr(pod, "_client", Client())
+    monkeypatch.setattr(pod, "_hear", heard.append)
+    pod._follow()
+    assert recorder.state.requests["short-new", 0].sent == 1.5
+    assert recorder.state.open == 1
+    assert heard == [ended]
 
 
 def test_entry_point_is_quoted() -> None:
