@@ -19,7 +19,7 @@ from inferctl.errors import EnvironmentProblem, InferctlError
 from inferctl.paths import RUNS
 from inferctl.release.helm import Release, merged
 from inferctl.release.serving import serving
-from inferctl.report.findings import find
+from inferctl.report.findings import find, unnamed
 from inferctl.report.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -128,7 +128,11 @@ def _replaced(
             load.wait_running()
         seconds = load.load.seconds
         before = min(_BEFORE_SECONDS, seconds / 5)
-        recorder.wait(lambda state: _not_yet(state, before), before + _TAIL_SECONDS)
+        recorder.wait(
+            lambda state: _not_yet(state, before),
+            before + _TAIL_SECONDS,
+            failed=lambda: recorder.look(unnamed),
+        )
         progress.say("rollout begins: every pod is replaced")
         recorder.record("disrupt", text="helm upgrade with a changed environment")
         # Helm would wait in silence; what the pods lack is told here.

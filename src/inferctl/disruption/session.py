@@ -26,7 +26,7 @@ from inferctl.paths import RUNS, tool
 from inferctl.process.command import run as run_program
 from inferctl.release.helm import Release, merged
 from inferctl.release.serving import serving
-from inferctl.report.findings import find
+from inferctl.report.findings import find, unnamed
 from inferctl.report.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ class Session:
             is_long = any(key[0] in long for key in streams)
             return "" if is_long else f"no long answer has begun on {run.aimed_at}"
 
-        run.wait(missing, _AT_RISK_SECONDS)
+        run.recorder.wait(missing, _AT_RISK_SECONDS, failed=lambda: run.recorder.look(unnamed))
 
     @staticmethod
     def _end_loads(run: Run) -> None:

@@ -121,6 +121,16 @@ def find(state: State) -> Findings:
     return found
 
 
+def unnamed(state: State) -> str:
+    """Why nobody can tell which streams are at risk; empty while answers name their pods, or none has come."""
+    answers = [request.pod for request in state.requests.values() if request.outcome == OK]
+    if not answers or any(answers):
+        return ""
+    return (
+        "no answer says which pod it came from: the engine must name it in the header x-served-by; docs/own-engine.md"
+    )
+
+
 def _strike(found: Findings, state: State, began: float, *, retires: bool) -> None:
     for pod in state.pods.values():
         if pod.deleted is not None and pod.deleted >= began:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from inferctl.disruption.result import Result
+    from inferctl.report.recorder import Recorder
 
 _OWN: dict[str, Any] = {"image": {"repository": "pull:1/mock-engine", "digest": "sha256:0"}}
 _BARE = {**_OWN, **tested.UNPROTECTED}
@@ -131,6 +132,39 @@ def test_without_a_control_no_values_are_given_back(calls: _Calls, run: Callable
     """The test itself takes nothing away, so that there is nothing to give back."""
     calls.fail = {1: CommandFailed("no load")}
     assert run().verdict.line == "verdict: not measured: no load"
+    assert calls == ["load starts", "load is removed"]
+
+
+def test_engine_that_names_no_pod_is_not_measured(
+    calls: _Calls, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no answer says which pod it came from, the test ends at once, with what the engine must do."""
+
+    class Load:
+        def __init__(self, load: object, _: object, recorder: Recorder, **__: object) -> None:
+            self.load, self._recorder = load, recorder
+
+        @staticmethod
+        def sweep(_: object) -> None: ...
+
+        def start(self) -> None:
+            calls.did("load starts")
+
+        def remove(self) -> None:
+            calls.did("load is removed")
+
+        def wait_running(self) -> None:
+            self._recorder.record("sent", client="fixed", id=0)
+            self._recorder.record(
+                "end", client="fixed", id=0, outcome="ok", pod="", http=200, chunks=3, ttft=0.1, e2e=0.2, reused=False,
+                detail="",
+            )  # fmt: skip
+
+    monkeypatch.setattr(tested, "LoadPod", Load)
+    verdict = run().verdict
+    assert verdict.outcome is Outcome.NOT_MEASURED
+    assert "no answer says which pod it came from" in verdict.reason
+    assert "x-served-by" in verdict.reason
     assert calls == ["load starts", "load is removed"]
 
 

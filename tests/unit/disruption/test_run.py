@@ -12,7 +12,9 @@ from inferctl.console import Progress
 from inferctl.disruption import run as tested
 from inferctl.disruption import settle
 from inferctl.disruption.cordons import Cordons
-from inferctl.errors import CommandFailed, EnvironmentProblem
+from inferctl.disruption.scenarios.drains import Drain
+from inferctl.disruption.session import Session
+from inferctl.errors import CommandFailed, DeadlineExceeded, EnvironmentProblem
 from inferctl.process.lock import Lock
 from inferctl.release.helm import Release
 from inferctl.report.recorder import Recorder
@@ -80,6 +82,16 @@ def test_drain_that_goes_on_keeps_others_from_the_release(run: tested.Run, tmp_p
     run.end_programs()
     with other.held(0.1):
         assert drain.returncode
+
+
+def test_engine_that_names_no_pod_is_not_waited_for(run: tested.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No stream can be told to be at risk where answers do not say which pod they came from: the run ends at once."""
+    monkeypatch.setattr(Drain, "struck", lambda *_: ["pod"])
+    run.recorder.record(
+        "end", client="load", id=0, outcome="ok", pod="", http=200, chunks=3, ttft=0.1, e2e=0.2, reused=False, detail=""
+    )
+    with pytest.raises(DeadlineExceeded, match=r"0 streams are past their first token on .*x-served-by"):
+        Session._wait_at_risk(Drain(), run)
 
 
 @pytest.mark.parametrize("alone", [True, False])
