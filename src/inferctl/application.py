@@ -113,6 +113,8 @@ def run() -> NoReturn:
     except SystemExit as done:
         if done.code == INTERRUPTED:
             print("interrupted; what was half done has been undone", file=sys.stderr)
+        if isinstance(done.__context__, BrokenPipeError):  # typer's 1 would mean a loss
+            _fail("nobody reads the output to its end", InferctlError.exit_code)
         raise
     except Exception as error:
         said = _said_of_the_cluster(error)

@@ -65,6 +65,17 @@ def test_output_that_no_terminal_reads_has_no_colours() -> None:
         assert "\x1b" not in done.stdout + done.stderr
 
 
+def test_output_that_nobody_reads_is_no_result() -> None:
+    """A reader that has gone does not make an exit code of 1, which would mean a loss."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [_INFERCTL, "check", "--list"], stdout=writing, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (2, "error: nobody reads the output to its end\n")
+
+
 def test_version_is_the_packages() -> None:
     """A report of a fault can say which version it is about: the one that pyproject.toml names."""
     named = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
