@@ -138,6 +138,90 @@ def test_check_finds_words_that_yaml_misreads(tmp_path: Path, written: str, read
     }
 
 
+def test_check_finds_names_that_yaml_misreads(tmp_path: Path) -> None:
+    """A name may arrive as another one, as a value may; in quotes, and where it is the same, it is good."""
+    names = {"on": "true", "y": "true", "0x10": "16", "1.10": "1.1"}
+    places = ("podLabels", "podAnnotations", "nodeSelector")
+    text = IMAGE + "".join(f"{place}:\n" + "".join(f"  {name}: x\n" for name in names) for place in places)
+    problems = json.loads(_check(tmp_path, text, "--json").output)["problems"]
+    assert {problem["key"] for problem in problems} == {f"{place}.{name}" for place in places for name in names}
+    assert problems[0] == {
+        "key": "podLabels.on",
+        "message": "is a name that YAML makes another one",
+        "fix": 'put it in quotes: "on"',
+        "line": 3,
+    }
+    same = ", ".join([*(f"'{name}': x" for name in names), *(f"{name}: x" for name in set(names.values()))])
+    assert _check(tmp_path, IMAGE + "".join(f"{place}: {{{same}}}\n" for place in places)).exit_code == 0
+
+
+def test_check_finds_numbers_that_begin_with_a_zero(tmp_path: Path) -> None:
+    """YAML reads them in base 8, which is meant for a file's mode alone; 08000 and 07 are the same in both."""
+    numbers = "replicaCount: 010\nengine: {port: 08000, loadTimeoutSeconds: 07}\n"
+    mode = "extraVolumes: [{name: a, secret: {secretName: a, defaultMode: 0440}}]\nglobal: {any: 010}\n"
+    checked = _check(tmp_path, IMAGE + numbers + mode, "--json")
+    assert checked.exit_code == 1
+    (problem,) = json.loads(checked.output)["problems"]
+    assert (problem["key"], problem["line"]) == ("replicaCount", 2)
+    assert problem["message"] == "is written 010, but YAML makes it 8"
+
+
+@pytest.mark.parametrize("null", ["null", ""])
+def test_check_takes_a_null_for_the_default(tmp_path: Path, null: str) -> None:
+    """A key that was left empty is no word that was misread."""
+    checked = _check(tmp_path, f"{IMAGE}model:\n  name: {null}\n", "--json")
+    assert checked.exit_code == 0
+    assert json.loads(checked.output)["behaviour"]["model"] == "mock/mock-8b"
+
+
+def test_check_finds_values_that_a_tag_changes(tmp_path: Path) -> None:
+    """Quotes do not keep a text from what YAML is told to make of it."""
+    text = "engine: {env: {A: !!int '0123', B: !!bool 'on'}, args: [!!binary aGVsbG8=]}\n"
+    problems = json.loads(_check(tmp_path, IMAGE + text, "--json").output)["problems"]
+    assert {problem["key"]: problem["message"] for problem in problems} == {
+        "engine.env.A": "is written 0123, but YAML makes it 83",
+        "engine.env.B": "is written on, but YAML makes it true",
+        "engine.args[0]": "is written aGVsbG8=, but YAML makes it hello",
+    }
+
+
+def test_check_finds_a_key_that_a_merge_replaces(tmp_path: Path) -> None:
+    """Helm goes from top to bottom: what is merged below a key wins over it, and what is merged above does not."""
+    bases = f"{IMAGE}global: {{a: &a {{A: '1'}}, b: &b {{B: '1'}}, c: &c {{<<: *a}}}}\nengine:\n  env:\n"
+    for merged, replaced in (("*c", {"A"}), ("[*b, *c]", {"A", "B"})):
+        checked = _check(tmp_path, f"{bases}    A: '2'\n    B: '2'\n    <<: {merged}\n", "--json")
+        problems = json.loads(checked.output)["problems"]
+        assert {problem["key"] for problem in problems} == {f"engine.env.{name}" for name in replaced}
+        assert {problem["line"] for problem in problems} == {7}
+        assert {problem["fix"] for problem in problems} == {"write the line with << first"}
+    assert _check(tmp_path, f"{bases}    <<: [*b, *c]\n    A: '2'\n").exit_code == 0
+
+
+def test_check_names_an_unknown_key_as_it_is(tmp_path: Path) -> None:
+    """However Helm quotes it, the key is found in the file, and shown on one line without control characters."""
+    names = ["it's", "a', 'b", 'back\\slash"q', "a\nb", "\x1b[31mred", "é\u200b"]
+    text = f"{IMAGE}engine:\n" + "".join(f"  {json.dumps(name)}: 1\n" for name in names)
+    problems = json.loads(_check(tmp_path, text, "--json").output)["problems"]
+    found = {problem["key"]: problem["line"] for problem in problems}
+    assert found == {f"engine.{name}": line for line, name in enumerate(names, start=3)}
+    lines = _check(tmp_path, text).output.split("\n")
+    assert all(line.isprintable() for line in lines)
+    assert sum(line.endswith("is no key of engine") for line in lines) == len(names)
+
+
+def test_check_shows_a_refused_word_as_it_is_written(tmp_path: Path) -> None:
+    """And not what YAML makes of it, which its author has never seen."""
+    said = _check(tmp_path, f"{IMAGE}engine: {{args: [0123, on, y], port: 1:30}}\n").output
+    for place, word in (("args[0]", "0123"), ("args[1]", "on"), ("args[2]", "y"), ("port", "1:30")):
+        assert f"engine.{place}: is {word}: got " in said
+
+
+def test_check_takes_dates_for_texts(tmp_path: Path) -> None:
+    """As Helm does, whether there is such a day or not."""
+    text = "engine: {args: [2024-02-30, 2024-02-01, =]}\npodAnnotations: {2024-02-30: 2024-02-29}\n"
+    assert _check(tmp_path, IMAGE + text).exit_code == 0
+
+
 def test_check_finds_a_key_that_stands_twice(tmp_path: Path) -> None:
     """Helm would take the last in silence."""
     checked = _check(tmp_path, IMAGE + "replicaCount: 1\nreplicaCount: 2\n")
@@ -243,7 +327,10 @@ def test_check_points_at_what_may_not_be_meant(tmp_path: Path, values: str, rema
         (b"- a\n", "holds no keys"),
         (b"\xff", "byte 0 is not UTF-8"),
         (b"a: \x01\n", "character 3 cannot stand in YAML"),
-        (b"a: 1\n---\nb: 2\n", "expected a single document"),
+        (b"a: 1\n---\nb: 2\n", "line 2, column 1: expected a single document"),
+        (b"a: &a 1\nb: &a 2\n", "line 2, column 4: found duplicate anchor 'a'; keep one document, and one anchor"),
+        (b"a: !other 1\n", "line 1, column 4: holds a value without a meaning (could not determine a constructor"),
+        (b"a: {[1]: 2}\n", "line 1, column 5: holds a value without a meaning (found unhashable key)"),
     ],
 )
 def test_check_refuses_what_is_no_values_file(tmp_path: Path, content: bytes, said: str) -> None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from inferctl.values import names, reference, refusals, rendering, service, source
+from inferctl.values import misreading, names, reference, refusals, rendering, service, source
 from inferctl.values.refusals import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
-    from inferctl.values.rendering import Release
     from inferctl.values.service import Behaviour
 
 
@@ -42,13 +40,17 @@ def check(file: Path, *, release: str, namespace: str) -> Finding:
     problems = [
         Problem(key, "stands twice; Helm takes the last in silence", "keep one of them", line)
         for key, line in written.repeated_keys
+    ] + [
+        Problem(key, "is replaced by what is merged below it", "write the line with << first", line)
+        for key, line in written.merged_over
     ]
     try:
         rendered = rendering.parse(rendering.render(text=written.text, release=release, namespace=namespace))
     except rendering.ChartRefusal as refusal:
         said = str(refusal).replace("failed to parse -: ", "Helm cannot read it: ")  # - is how Helm was given it
         return Finding(problems + refusals.explain(said, written))
-    problems += _misread(written, rendered)
+    told = {problem.key for problem in problems}
+    problems += [problem for problem in misreading.find(written, rendered) if problem.key not in told]
     engine = _engine(written)
     behaviour = service.describe(rendered, namespace=namespace, shutdown_flag=engine["shutdownTimeoutFlag"])
     return Finding(problems, behaviour, service.advice(rendered, behaviour, engine["args"]))
@@ -60,26 +62,3 @@ def _engine(written: source.Source) -> dict[str, Any]:
     given = (values.get("engine") if isinstance(values, dict) else None) or {}
     defaults = (reference.at(["engine"]) or {})["properties"]
     return {key: given.get(key) or defaults[key]["default"] for key in ("args", "shutdownTimeoutFlag")}
-
-
-def _misread(written: source.Source, rendered: Release) -> list[Problem]:
-    """Unquoted words of the file that arrive as something else."""
-    template = rendered.deployment["spec"]["template"]
-    places: dict[tuple[str, ...], Mapping[str, str]] = {
-        ("model",): {"name": rendered.environment["MODEL_NAME"]},
-        ("engine", "env"): rendered.environment,
-        ("podAnnotations",): template["metadata"].get("annotations", {}),
-        ("podLabels",): template["metadata"]["labels"],
-        ("nodeSelector",): rendered.pod.get("nodeSelector", {}),
-    }
-    return [
-        Problem(
-            ".".join((*path, name)),
-            f"is written {text.written}, but YAML makes it {arrived[name]}",
-            f'put it in quotes: "{text.written}"',
-            text.line,
-        )
-        for path, arrived in places.items()
-        for name, text in written.texts(*path).items()
-        if not text.quoted and name in arrived and text.written != arrived[name]
-    ]

@@ -88,7 +88,8 @@ def _text(file: str, finding: Finding) -> str:
     lines = []
     for problem in finding.problems:
         where = f"{file}:{problem.line}" if problem.line else file
-        key = "" if not problem.key or problem.message.startswith(problem.key) else f"{problem.key}: "
+        name = problem.key if problem.key.isprintable() else ascii(problem.key)
+        key = "" if not name or problem.message.startswith(name) else f"{name}: "
         lines.append(f"{where}: {key}{problem.message}")
         if problem.fix:
             lines.append(f"    {problem.fix}")

@@ -13,6 +13,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import yaml
+
 from inferctl.values import reference
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 _SCHEMA_LINE = re.compile(r"^\s*- at '(?P<pointer>.*?)': (?P<clause>.*)$")
 _TEMPLATE_LINE = re.compile(r"execution error at \([^)]*\): (?P<first>.*)$")
-_NAME = re.compile(r"'([^']*)'")
+_NAME = re.compile(r"'((?:[^'\\]|\\.)*)'")
 _OR_NULL = re.compile(r"null or |, <nil>")  # true, since null is the default, but nothing to advise
 _KEY = re.compile(r"^[A-Za-z]+(\.[A-Za-z0-9_./-]+)?")
 _SHOWN = 60  # characters of a value that are shown
@@ -69,14 +71,21 @@ def _from_schema(line: str, written: Source) -> Iterator[Problem]:
     path = [token.replace("~1", "/").replace("~0", "~") for token in match["pointer"].split("/")[1:]]
     place = reference.dotted(path) or "a values file"
     if match["clause"].startswith("additional properties"):
-        for name in _NAME.findall(match["clause"]):
+        for quoted in _NAME.findall(match["clause"]):
+            name = _unquoted(quoted)
             here = [*path, name]
             what = f"is no key of {place}"
             yield Problem(reference.dotted(here), what, _suggestion(path, name), written.line(here))
     else:
         clause = _OR_NULL.sub("", match["clause"])
-        shown = _shown(written.values, path)
+        shown = _shown(written, path)
         yield Problem(place, f"is {shown}: {clause}", reference.hint(path), written.line(path))
+
+
+def _unquoted(text: str) -> str:
+    """A name that Helm quotes as Go does, whose other escapes are YAML's too."""
+    inner = text.replace("\\'", "'").replace('"', '\\"')
+    return str(yaml.safe_load(f'"{inner}"'))
 
 
 def _of_a_rule(text: str, written: Source) -> Problem:
@@ -94,9 +103,9 @@ def _suggestion(path: Sequence[str], name: str) -> str:
     return f"the keys here are {', '.join(known)}" if known else reference.hint(path)
 
 
-def _shown(values: object, path: Sequence[str]) -> str:
-    """What the file has at a path, cut to a readable length."""
-    here = values
+def _shown(written: Source, path: Sequence[str]) -> str:
+    """What the file has at a path, as it is written where that is a word, cut to a readable length."""
+    here = written.values
     for name in path:
         if isinstance(here, dict):
             here = here.get(name)
@@ -104,7 +113,7 @@ def _shown(values: object, path: Sequence[str]) -> str:
             here = here[int(name)]
         else:
             here = None
-    text = json.dumps(here, ensure_ascii=False, default=str)
+    text = written.word(path) or json.dumps(here, ensure_ascii=False, default=str)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 

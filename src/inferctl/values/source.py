@@ -21,13 +21,25 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+_MERGE = "tag:yaml.org,2002:merge"
+_NULL = "tag:yaml.org,2002:null"
+
+
 @dataclass(frozen=True)
 class Text:
-    """A scalar as it stands in the file."""
+    """A scalar as it stands in the file.
+
+    Attributes:
+        written: its characters.
+        line: counted from 1.
+        tag: what YAML takes it for when nothing is said; a text in quotes is a text.
+        is_key: whether it is the last part of its path, and not what stands there.
+    """
 
     written: str
-    quoted: bool
     line: int
+    tag: str
+    is_key: bool
 
 
 @dataclass(frozen=True)
@@ -39,23 +51,23 @@ class Source:
         root: its nodes.
         values: the content with the meaning that YAML gives it.
         repeated_keys: keys that stand twice in one mapping: the dotted path, and the line of the second.
+        merged_over: keys that a mapping merged below them has too: the dotted path, and the line of the merge.
     """
 
     text: str
     root: yaml.MappingNode | None
     values: object
     repeated_keys: list[tuple[str, int]]
+    merged_over: list[tuple[str, int]]
 
-    def texts(self, *path: str) -> dict[str, Text]:
-        """The scalars directly under the mapping at ``path``, by key; a later key wins, as in Helm."""
-        node: yaml.Node | None = self.root
-        for name in path:
-            node = next((value for key, value in _items(node) if key.value == name), None)
-        return {
-            str(key.value): Text(str(value.value), value.style is not None, value.start_mark.line + 1)
-            for key, value in _items(node)
-            if isinstance(value, yaml.ScalarNode)
-        }
+    def texts(self) -> Iterator[tuple[tuple[str, ...], Text]]:
+        """Each key and each scalar that means something, by the path of keys and positions that leads to it.
+
+        What an alias stands for comes wherever it is used; ``global`` and null mean nothing to the chart.
+        """
+        for key, value in _items(self.root):
+            if key.value != "global":
+                yield from _texts(value, (str(key.value),))
 
     def line(self, path: Sequence[str]) -> int | None:
         """The line of what is at a path of keys and list positions, or of the nearest that is there above it."""
@@ -67,6 +79,14 @@ class Source:
                 break
             found = key.start_mark.line + 1
         return found
+
+    def word(self, path: Sequence[str]) -> str | None:
+        """What stands at a path, if it is a word without quotes: what YAML takes it for may be another."""
+        node: yaml.Node | None = self.root
+        for name in path:
+            node = self._below(node, name)[1]
+        plain = isinstance(node, yaml.ScalarNode) and node.style is None and node.tag != _NULL
+        return str(node.value) if node and plain and str(node.value).isprintable() else None
 
     def _below(self, node: yaml.Node | None, name: str) -> tuple[yaml.Node | None, yaml.Node | None]:
         """What a name leads to below a node, after the node that shows where it is; a later key wins, as in Helm."""
@@ -102,12 +122,14 @@ def parse(text: str, name: str) -> Source:
     except UsageError as error:
         raise UsageError(f"{name}: {error}") from error
     except yaml.composer.ComposerError as error:
-        said = " ".join(filter(None, (error.context, error.problem)))
-        raise UsageError(f"{name}: {said}; keep one document and only anchors that exist") from error
+        said = " ".join(filter(None, (error.context, error.problem))).removesuffix(
+            "; first occurrence second occurrence"
+        )
+        raise UsageError(f"{name}: {_where(error)}{said}; keep one document, and one anchor for each alias") from error
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "somewhere"
-        raise UsageError(f"{name}: {where}: {error.problem}; a value with ': ' or '#' in it needs quotes") from error
+        raise UsageError(
+            f"{name}: {_where(error)}{error.problem}; indent with blanks, and quote a value with ': ' or '#' in it"
+        ) from error
     except yaml.reader.ReaderError as error:
         raise UsageError(
             f"{name}: character {error.position} cannot stand in YAML; write it as an escape in quotes"
@@ -117,15 +139,41 @@ def parse(text: str, name: str) -> Source:
     if root is not None and not isinstance(root, yaml.MappingNode):
         raise UsageError(f"{name}: holds no keys with values; see inferctl values init --help")
     # Before the values are made: that writes merged keys into the nodes, where they would look repeated.
-    repeated = list(_repeated(root, (), set()))
+    clashes = [(reference.dotted(path), line, merged) for path, line, merged in _clashes(root, (), set())]
     try:
-        values: object = yaml.SafeLoader("").construct_document(root) if root else {}
-        # Dates that do not exist, tags of other programs, mappings as keys, numbers without an end, ...
+        values: object = _Constructor("").construct_document(root) if root else {}
+        # Tags of other programs, mappings as keys, numbers without an end, ...
         json.dumps(values, default=str)
     except (yaml.YAMLError, ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
-        said = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UsageError(f"{name}: holds a value without a meaning ({said}); put it in quotes") from error
-    return Source(text, root, values, repeated)
+        said = getattr(error, "problem", None) or str(error) or type(error).__name__
+        raise UsageError(
+            f"{name}: {_where(error)}holds a value without a meaning ({said.splitlines()[0]}); put it in quotes"
+        ) from error
+    return Source(
+        text,
+        root,
+        values,
+        repeated_keys=[(key, line) for key, line, merged in clashes if not merged],
+        merged_over=[(key, line) for key, line, merged in clashes if merged],
+    )
+
+
+class _Constructor(yaml.SafeLoader):
+    """Gives nodes the meaning that Helm gives them: dates and = are texts."""
+
+
+def _as_text(constructor: _Constructor, node: yaml.ScalarNode) -> str:
+    return str(constructor.construct_scalar(node))
+
+
+for _tag in ("timestamp", "value"):
+    _Constructor.add_constructor(f"tag:yaml.org,2002:{_tag}", _as_text)
+
+
+def _where(error: Exception) -> str:
+    """The place that an error of YAML's names, as the beginning of a message."""
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    return f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
 
 
 def _items(node: yaml.Node | None) -> Iterator[tuple[yaml.ScalarNode, yaml.Node]]:
@@ -133,18 +181,48 @@ def _items(node: yaml.Node | None) -> Iterator[tuple[yaml.ScalarNode, yaml.Node]
         yield from ((key, value) for key, value in node.value if isinstance(key, yaml.ScalarNode))
 
 
-def _repeated(node: yaml.Node | None, path: tuple[str, ...], looked_at: set[int]) -> Iterator[tuple[str, int]]:
-    """Repeated keys at or below a node; what an alias stands for is looked at where it is written, only."""
+def _texts(node: yaml.Node, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Text]]:
+    if isinstance(node, yaml.ScalarNode) and node.tag != _NULL:
+        yield path, _text(node, is_key=False)
+    for key, value in _items(node):
+        if value.tag != _NULL:
+            yield (*path, str(key.value)), _text(key, is_key=True)
+            yield from _texts(value, (*path, str(key.value)))
+    if isinstance(node, yaml.SequenceNode):
+        for position, item in enumerate(node.value):
+            yield from _texts(item, (*path, str(position)))
+
+
+def _text(node: yaml.ScalarNode, *, is_key: bool) -> Text:
+    return Text(str(node.value), node.start_mark.line + 1, node.tag, is_key)
+
+
+def _names(merged: yaml.Node) -> set[str]:
+    """The keys that a merge brings: of a mapping or of a list of them, which may merge others."""
+    if isinstance(merged, yaml.SequenceNode):
+        return set().union(*map(_names, merged.value))
+    return set().union(*(_names(value) if key.tag == _MERGE else {str(key.value)} for key, value in _items(merged)))
+
+
+def _clashes(
+    node: yaml.Node | None, path: tuple[str, ...], looked_at: set[int]
+) -> Iterator[tuple[tuple[str, ...], int, bool]]:
+    """Keys at or below a node that stand twice, with the line of the second, and whether a merge brings it.
+
+    What an alias stands for is looked at where it is written, only.
+    """
     if id(node) in looked_at:
         return
     looked_at.add(id(node))
     seen: set[str] = set()
     for key, value in _items(node):
-        here = (*path, str(key.value))
+        line = key.start_mark.line + 1
         if key.value in seen:
-            yield reference.dotted(here), key.start_mark.line + 1
-        seen.add(key.value)
-        yield from _repeated(value, here, looked_at)
+            yield (*path, str(key.value)), line, False
+        if key.tag == _MERGE:
+            yield from (((*path, name), line, True) for name in sorted(seen & _names(value)))
+        seen.add(str(key.value))
+        yield from _clashes(value, (*path, str(key.value)), looked_at)
     if isinstance(node, yaml.SequenceNode):
         for position, item in enumerate(node.value):
-            yield from _repeated(item, (*path, str(position)), looked_at)
+            yield from _clashes(item, (*path, str(position)), looked_at)
