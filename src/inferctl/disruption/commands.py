@@ -17,6 +17,7 @@ from inferctl.disruption.catalog import QUICK, SCENARIOS, chosen
 from inferctl.disruption.controls import held_to_controls
 from inferctl.disruption.cordons import Cordons
 from inferctl.disruption.drain_test import drain_test
+from inferctl.disruption.options import MOST_SECONDS, number
 from inferctl.disruption.result import keep, summary
 from inferctl.disruption.rollout_test import rollout_test
 from inferctl.disruption.session import Session
@@ -56,7 +57,7 @@ Deploy = Annotated[
 
 
 def run_scenarios(  # noqa: PLR0917 - the options of a command line, which typer passes by name
-    name: Annotated[str, typer.Argument(help="A scenario, 'quick' (what CI runs) or 'all'.")] = "",
+    name: Annotated[str | None, typer.Argument(help="A scenario, 'quick' (what CI runs) or 'all'.")] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the scenarios and what they promise.")] = False,
     with_controls: Annotated[
         bool, typer.Option("--with-controls", help="Run the controls too, which must lose requests.")
@@ -79,7 +80,8 @@ def run_scenarios(  # noqa: PLR0917 - the options of a command line, which typer
     inferctl test quick --json | jq -r '.[] | [.name, .verdict] | @tsv'; inferctl test drain --control;
     inferctl test drain --backend existing --name my-context --allow-nodes my-context
     """
-    if list_ or not name:
+    # An unset variable in a script, `inferctl test "$UNSET"`, must not pass for a test that was proven.
+    if list_ or name is None:
         _list(as_json=as_json)
         return
     console = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -104,7 +106,9 @@ def run_scenarios(  # noqa: PLR0917 - the options of a command line, which typer
 
 def run_rollout_test(  # noqa: PLR0917 - as above
     release: ReleaseName = "mock",
-    seconds: Annotated[float, typer.Option(min=20, help="How long load runs.")] = 150,
+    seconds: Annotated[
+        float, typer.Option(min=20, max=MOST_SECONDS, callback=number, help="How long load runs.")
+    ] = 150,
     streams: Annotated[int, typer.Option(min=1, help="How many streams at once.")] = 4,
     control: OnlyControl = False,
     deploy: Deploy = False,

@@ -10,6 +10,7 @@ import typer
 from inferctl.cluster.backend import choose
 from inferctl.console import Progress
 from inferctl.disruption.load import Load, LoadPod
+from inferctl.disruption.options import MOST_SECONDS, number
 from inferctl.errors import EnvironmentProblem
 from inferctl.paths import RUNS
 from inferctl.release.helm import Release
@@ -25,7 +26,7 @@ _SUFFIX, _TIMELINE = "-load", "timeline.jsonl"
 
 def run_load(  # noqa: PLR0917 - the options of a command line, which typer passes by name
     release: Annotated[str, typer.Option(help="A release in the namespace 'default'.")] = "mock",
-    seconds: Annotated[float, typer.Option(min=1, help="How long to send.")] = 120,
+    seconds: Annotated[float, typer.Option(min=1, max=MOST_SECONDS, callback=number, help="How long to send.")] = 120,
     concurrency: Annotated[int, typer.Option(min=1, help="How many streams at once.")] = 4,
     node: Annotated[str, typer.Option(help="The node to send from; by default wherever it fits.")] = "",
     backend: Annotated[str, typer.Option(help="embedded, kind or existing.")] = "",
