@@ -183,7 +183,7 @@ def _data(state: State, found: Findings, start: float, end: float) -> dict[str, 
     def bucket(at: float) -> int:
         return int(at - start) // width
 
-    ended: dict[str, list[int]] = {kind: [0] * count for kind in (OK, CUT, REFUSED, KEPT, UNFINISHED)}
+    ended: dict[str, list[int]] = {kind: [0] * count for kind in (OK, UNFINISHED, CUT, REFUSED, KEPT)}
     # How many requests more, or less, are in flight at the bucket's end than at its beginning.
     change = [0] * count
     first_tokens: defaultdict[int, list[float]] = defaultdict(list)

@@ -169,7 +169,7 @@ def test_long_run_has_few_buckets(story: Any) -> None:  # noqa: ANN401 - a Story
     for number in range(2000):
         story.request(number, days + number, first=days, outcome="ok" if number % 4 else "truncated")
     data = _data_of(story)
-    x, ok, cut, refused, kept, _, flying = data["requests"]
+    x, ok, _, cut, refused, kept, flying = data["requests"]
     assert len(x) <= 3600
     assert {len(series) for series in (*data["requests"], *data["latency"])} == {len(x)}
     width = data["width"]
@@ -192,9 +192,9 @@ def test_short_run_is_drawn_by_the_second(lossy: Any) -> None:  # noqa: ANN401 -
         [0, 1, 2, 3, 4],
         [0, 1, 0, 0, 0],
         [0, 0, 0, 1, 0],
+        [0, 0, 0, 1, 0],
         [0, 0, 0, 0, 1],
         [0] * 5,
-        [0, 0, 0, 1, 0],
         [1, 1, 2, 0, 0],
     ]
     assert "<h2>Requests</h2>" in html.render(lossy.state)

@@ -54,8 +54,8 @@
     axes: [axis({ label: "seconds" }), axis({ label: data.width > 1 ? `ended per ${data.width} s` : "ended per second" })],
     scales: { y: { range: (_, __, most) => [0, Math.max(5, most * 1.1)] } },
     series: [
-      { label: "s" }, line("ok", "ok"), line("cut", "cut", { width: 2.5 }), line("refused", "refused", { width: 2.5 }),
-      line("refused on a kept connection", "kept", { width: 2.5 }), line("unfinished", "ink", { width: 2.5 }),
+      { label: "s" }, line("ok", "ok"), line("unfinished", "ink", { width: 2.5 }), line("cut", "cut", { width: 2.5 }),
+      line("refused", "refused", { width: 2.5 }), line("refused on a kept connection", "kept", { width: 2.5 }),
       line("in flight", "dim", { dash: [2, 3] }),
     ],
   }, data.requests);
