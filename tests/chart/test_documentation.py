@@ -140,6 +140,24 @@ def test_every_key_has_a_description_and_valid_examples(path: str, node: dict[st
         judge.validate(example)
 
 
+def _mappings(node: object, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every part of the schema that is a mapping, at any depth."""
+    if isinstance(node, dict):
+        if "object" in node.get("type", ()):
+            yield path, node
+        for name, below in node.items():
+            if name not in {"if", "then", "allOf", "examples", "default"}:
+                yield from _mappings(below, f"{path}/{name}")
+
+
+def test_no_mapping_takes_a_key_that_it_does_not_know() -> None:
+    """At every level a misspelt key is refused; only what a parent chart and a volume's driver read is free."""
+    open_ones = {
+        path for path, node in _mappings(reference.schema(), "") if node.get("additionalProperties") is not False
+    }
+    assert open_ones == {"/properties/global", "/definitions/volume/properties/csi/properties/volumeAttributes"}
+
+
 def test_editors_find_the_schema() -> None:
     """The first line of values.yaml names the schema for the YAML language server."""
     assert VALUES.splitlines()[0] == "# yaml-language-server: $schema=values.schema.json"

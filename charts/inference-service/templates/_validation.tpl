@@ -83,18 +83,9 @@ the key, its value, why it cannot work and what to write.
   {{- end -}}
 {{- end -}}
 {{- if $engine.portFlag -}}
-  {{- range $index, $arg := $engine.args -}}
-    {{- $port := "" -}}
-    {{- if eq $arg $engine.portFlag -}}
-      {{- if lt (add1 $index) (len $engine.args) -}}
-        {{- $port = index $engine.args (add1 $index | int) -}}
-      {{- end -}}
-    {{- else if hasPrefix (print $engine.portFlag "=") $arg -}}
-      {{- $port = trimPrefix (print $engine.portFlag "=") $arg -}}
-    {{- end -}}
-    {{- if and $port (ne $port (int64 $engine.port | toString)) -}}
-      {{- $problems = append $problems (printf "engine.args holds %s %q, but engine.port is %d, where the probes and the Service look: set engine.port and leave %s out of engine.args" $engine.portFlag $port (int64 $engine.port) $engine.portFlag) -}}
-    {{- end -}}
+  {{- $port := include "inference-service.flagValue" (dict "args" $engine.args "flag" $engine.portFlag) -}}
+  {{- if and $port (ne $port (int64 $engine.port | toString)) -}}
+    {{- $problems = append $problems (printf "engine.args holds %s %q, but engine.port is %d, where the probes and the Service look: set engine.port and leave %s out of engine.args" $engine.portFlag $port (int64 $engine.port) $engine.portFlag) -}}
   {{- end -}}
 {{- end -}}
 {{- if gt (int64 .probes.timeoutSeconds) (int64 .probes.periodSeconds) -}}
