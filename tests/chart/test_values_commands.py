@@ -216,6 +216,26 @@ def test_check_shows_a_refused_word_as_it_is_written(tmp_path: Path) -> None:
         assert f"engine.{place}: is {word}: got " in said
 
 
+def test_check_finds_what_helm_cannot_read(tmp_path: Path) -> None:
+    """Endless numbers and names that are null have no place in JSON: each is named with its line and what to write."""
+    text = "engine:\n  env:\n    A: .inf\n    B: -.Inf\n    C: .NaN\n    D: '.inf'\npodLabels:\n  ~: x\n"
+    problems = json.loads(_check(tmp_path, IMAGE + text, "--json").output)["problems"]
+    assert [(problem["key"], problem["line"], problem["fix"]) for problem in problems] == [
+        ("engine.env.A", 4, 'put it in quotes: ".inf"'),
+        ("engine.env.B", 5, 'put it in quotes: "-.Inf"'),
+        ("engine.env.C", 6, 'put it in quotes: ".NaN"'),
+        ("podLabels.~", 9, 'put it in quotes: "~"'),
+    ]
+
+
+def test_check_hears_nothing_but_refusals_of_helm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Helm says to those who look for its faults is no part of a problem."""
+    monkeypatch.setenv("HELM_DEBUG", "true")
+    (problem,) = json.loads(_check(tmp_path, IMAGE + 'a: "\\ud800"\n', "--json").output)["problems"]
+    assert problem["message"].startswith("Helm cannot read it: ")
+    assert "\n" not in problem["message"]
+
+
 def test_check_takes_dates_for_texts(tmp_path: Path) -> None:
     """As Helm does, whether there is such a day or not."""
     text = "engine: {args: [2024-02-30, 2024-02-01, =]}\npodAnnotations: {2024-02-30: 2024-02-29}\n"

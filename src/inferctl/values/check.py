@@ -48,7 +48,7 @@ def check(file: Path, *, release: str, namespace: str) -> Finding:
         rendered = rendering.parse(rendering.render(text=written.text, release=release, namespace=namespace))
     except rendering.ChartRefusal as refusal:
         said = str(refusal).replace("failed to parse -: ", "Helm cannot read it: ")  # - is how Helm was given it
-        return Finding(problems + refusals.explain(said, written))
+        return Finding(problems + (list(misreading.unreadable(written)) or refusals.explain(said, written)))
     told = {problem.key for problem in problems}
     problems += [problem for problem in misreading.find(written, rendered) if problem.key not in told]
     engine = _engine(written)

@@ -19,8 +19,19 @@ if TYPE_CHECKING:
     from inferctl.values.source import Source, Text
 
 _INTEGER = "tag:yaml.org,2002:int"
+_FLOAT = "tag:yaml.org,2002:float"
+_NULL = "tag:yaml.org,2002:null"
 _OCTAL = re.compile(r"[-+]?0[0-7_]+")
 _MODES = {"mode", "defaultMode"}  # of files, which everybody writes in base 8
+
+
+def unreadable(written: Source) -> Iterator[Problem]:
+    """What YAML has and JSON has not: Helm refuses the file for it, and says neither what nor where it is."""
+    for path, text in written.texts():
+        if text.is_key and text.tag == _NULL:
+            yield _problem(path, text, "is a name that YAML makes null, which Helm cannot read")
+        elif text.tag == _FLOAT and text.written.lower().endswith((".inf", ".nan")):
+            yield _problem(path, text, f"is {text.written}, a number that Helm cannot read")
 
 
 def find(written: Source, rendered: Release) -> Iterator[Problem]:

@@ -117,8 +117,8 @@ def render(
             encoding="utf-8",
             check=False,
             timeout=_DEADLINE,
-            # A rendering allocates little: collecting garbage doubles its processor time.
-            env={**os.environ, "GOGC": "off"},
+            # A rendering allocates little: collecting garbage doubles its processor time. What it says is for programs.
+            env={**os.environ, "GOGC": "off", "HELM_DEBUG": "false"},
         )
     except FileNotFoundError as error:
         raise EnvironmentProblem("helm is not installed; run ./just tools to build what this project uses") from error
