@@ -192,15 +192,18 @@ class Session:
 
     def _judge(self, scenario: Scenario, run: Run, trouble: str) -> tuple[Verdict, Findings]:
         found = find(run.recorder.state)
-        kept = sum(load.load.streams for load in run.loads if load.load.keepalive and not load.load.max_age)
+        loads = [load.load for load in run.loads]
+        # A release may have a shorter sleep than the chart's own: then no connection is young enough.
+        sleep = serving(self.release, run.values).pre_stop_seconds
+        young = frozenset(load.name for load in loads if load.max_age and load.max_age < sleep)
         verdict = judge(
             found,
             scenario.promise,
             control=run.control is not None,
             enough=scenario.enough,
             restored_within=scenario.restored_within,
-            kept=kept,
-            young=frozenset(load.load.name for load in run.loads if load.load.max_age),
+            kept=sum(load.streams for load in loads if load.keepalive and load.name not in young),
+            young=young,
         )
         verdict = verdict.unless_cut_short(trouble, control=run.control is not None)
         if run.control is None and verdict.outcome is Outcome.PROVEN:

@@ -124,9 +124,10 @@ def _must_lose(found: Findings, promise: Promise, *, control: bool) -> Verdict:
     who = "the control" if control else "the scenario"
     # Where refusals are allowed anyway, only a cut stream shows that the protection is gone.
     kinds = (CUT,) if promise is Promise.C else (CUT, REFUSED)
-    lost = sum(map(found.count, kinds))
-    if lost:
-        said = ", ".join(f"{found.count(kind)} {kind}" for kind in kinds if found.count(kind))
+    # What was lost before anything was done shows nothing of what would have protected.
+    counts = {kind: sum((one.end or 0.0) >= found.began for one in found.lost.get(kind, [])) for kind in kinds}
+    if lost := sum(counts.values()):
+        said = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
         why = "so that this test can find loss" if control else "as it must: nothing protects here"
         return Verdict(Outcome.PROVEN, f"{who} lost {lost} of {found.total} requests ({said}), {why}")
     return Verdict(Outcome.NOT_MEASURED, f"{who} lost none of {found.total} requests, but should have")

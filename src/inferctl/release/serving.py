@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from inferctl.release.helm import Release
 
 #: The chart's defaults, which hold where a release gives nothing or null.
-_MODEL, _PORT, _LOAD_SECONDS, _GRACE_SECONDS, _REPLICAS = "mock/mock-8b", 8000, 600, 90, 1
+_MODEL, _PORT, _LOAD_SECONDS, _GRACE_SECONDS, _PRE_STOP_SECONDS, _REPLICAS = "mock/mock-8b", 8000, 600, 90, 10, 1
 #: What Kubernetes needs beyond the engine: to schedule, to pull, to ask a probe.
 _KUBERNETES_SECONDS = 60
 
@@ -28,6 +28,7 @@ class Serving:
         digest: and which one.
         url: the Service's address as pods of the same namespace reach it.
         model: the model to ask for.
+        pre_stop_seconds: that a pod goes on taking requests when it has been told to stop.
         replace_seconds: within which all of its pods are replaced one after the other, by its own time-outs.
     """
 
@@ -35,6 +36,7 @@ class Serving:
     digest: str
     url: str
     model: str
+    pre_stop_seconds: float
     replace_seconds: float
 
     @property
@@ -61,7 +63,7 @@ def serving(release: Release, values: Mapping[str, Any]) -> Serving:
         return found
 
     def number(found: Mapping[str, Any], key: str, default: float) -> float:
-        given = found.get(key) or default
+        given = default if found.get(key) is None else found[key]
         if not isinstance(given, int | float):
             raise UsageError(_foreign(release, f"{key} is {given!r}"))
         return float(given)
@@ -78,6 +80,7 @@ def serving(release: Release, values: Mapping[str, Any]) -> Serving:
         digest=str(image["digest"]),
         url=f"http://{release.resource}:{section('service').get('port') or _PORT}",
         model=str(section("model").get("name") or _MODEL),
+        pre_stop_seconds=number(rollout, "preStopSeconds", _PRE_STOP_SECONDS),
         replace_seconds=replicas * per_pod + grace,
     )
 

@@ -53,6 +53,7 @@ class Findings:
         lost: requests that were not ok, by fate.
         at_risk: streams that had begun on a struck pod and were open when it was struck, or began there later. One that
             was cut there after the disruption had begun was open then, though word of the strike came a moment later.
+        began: when the disruption began, Unix seconds; never if it did not.
         aimed_at: pods that the disruption was aimed at.
         struck: when each struck pod was struck, Unix seconds.
         retired: those of them that had been in service and were told to stop, and when.
@@ -68,6 +69,7 @@ class Findings:
     ok: int = 0
     lost: dict[str, list[Request]] = field(default_factory=dict)
     at_risk: list[Request] = field(default_factory=list)
+    began: float = 0.0
     aimed_at: tuple[str, ...] = ()
     struck: dict[str, float] = field(default_factory=dict)
     retired: dict[str, float] = field(default_factory=dict)
@@ -90,8 +92,8 @@ class Findings:
 def find(state: State) -> Findings:
     """Count what a run found; pods told to stop after the disruption began count as struck, as do those it names."""
     disruption = state.facts.get("disrupt", {})
-    found = Findings(aimed_at=tuple(disruption.get("pods", ())))
     began = float(disruption["t"]) if disruption else math.inf
+    found = Findings(began=began, aimed_at=tuple(disruption.get("pods", ())))
     _strike(found, state, began, retires=disruption.get("retires", False))
     last_ok = last_failure = last_sent = -math.inf
     for request in state.requests.values():

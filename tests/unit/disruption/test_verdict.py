@@ -151,6 +151,16 @@ def test_control_that_finds_loss() -> None:
     assert "the control lost 10 of 848 requests (8 cut, 2 refused)" in verdict.reason
 
 
+def test_control_must_lose_by_the_disruption() -> None:
+    """What a control lost before anything was done to it shows nothing, nor does a run that was cut short by then."""
+    found = replace(_found(cut=_requests(2), refused=_requests(1)), began=5.1)
+    verdict = judge(found, Promise.A, control=True)
+    assert verdict.outcome is Outcome.NOT_MEASURED
+    assert verdict.unless_cut_short("not after 90 s", control=True).reason == "not after 90 s"
+    found.lost[CUT].append(Request("load", 9, pod="old", first_token=1.0, end=5.2))
+    assert "the control lost 1 of 932 requests (1 cut)" in judge(found, Promise.A, control=True).reason
+
+
 @pytest.mark.parametrize("promise", [Promise.A, Promise.C])
 def test_control_that_finds_nothing(promise: Promise) -> None:
     """Kept refusals, and in class C any refusal, occur with the protection too: they are not a control's loss."""

@@ -27,18 +27,20 @@ def test_what_is_not_given_or_null_has_the_chart_s_default(rest: dict[str, Any])
     assert found.url == "http://chat-inference-service:8000"
     assert found.model == "mock/mock-8b"
     assert found.replace_seconds == 600 + 60 + 90
+    assert found.pre_stop_seconds == 10
 
 
 def test_given_values_are_read() -> None:
     """The port, the model and the time that a rollout may take are those of the release."""
     rest = {
         "service": {"port": 80}, "model": {"name": "acme/chat"}, "replicaCount": 3,
-        "engine": {"loadTimeoutSeconds": 1200}, "rollout": {"terminationGracePeriodSeconds": 200},
+        "engine": {"loadTimeoutSeconds": 1200}, "rollout": {"terminationGracePeriodSeconds": 200, "preStopSeconds": 0},
     }  # fmt: skip
     found = serving(_RELEASE, {**_IMAGE, **rest})
     assert found.url == "http://chat-inference-service:80"
     assert found.model == "acme/chat"
     assert found.replace_seconds == 3 * (1200 + 60) + 200
+    assert found.pre_stop_seconds == 0
 
 
 @pytest.mark.parametrize(
