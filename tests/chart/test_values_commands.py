@@ -77,6 +77,13 @@ def test_init_writes_any_model_name_as_it_is(model: str) -> None:
     assert read["engine"]["args"] == [model]
 
 
+def test_init_writes_what_helm_reads_as_a_text(tmp_path: Path) -> None:
+    """What Helm alone takes for a number or a boolean stands in quotes."""
+    for model in ("y", "N", "0o7", "1e3", "+1", ".5e1"):
+        assert f"  name: '{model}'\n" in values_file(Wish(model))
+    assert _check(tmp_path, values_file(Wish("1e3", image=f"a@{DIGEST}"))).exit_code == 0
+
+
 def test_init_refuses_an_image_without_a_digest() -> None:
     """A tag is refused with the form that is wanted."""
     with pytest.raises(UsageError, match=r"--image a:v1: write it as repository@sha256"):
@@ -236,6 +243,16 @@ def test_check_hears_nothing_but_refusals_of_helm(tmp_path: Path, monkeypatch: p
     assert "\n" not in problem["message"]
 
 
+def test_check_says_of_a_forbidden_value_that_it_is(tmp_path: Path) -> None:
+    """And not how the schema forbids it."""
+    text = "engine: {env: {A: {secretKeyRef: {name: a, key: ..}}}}\nresources: {limits: {kubernetes.io/x: 1}}\n"
+    problems = json.loads(_check(tmp_path, IMAGE + text, "--json").output)["problems"]
+    assert {problem["key"]: problem["message"] for problem in problems} == {
+        "engine.env.A.secretKeyRef.key": "is ..: not allowed here",
+        "resources.limits.kubernetes.io/x": "is 1: not allowed here",
+    }
+
+
 def test_check_takes_dates_for_texts(tmp_path: Path) -> None:
     """As Helm does, whether there is such a day or not."""
     text = "engine: {args: [2024-02-30, 2024-02-01, =]}\npodAnnotations: {2024-02-30: 2024-02-29}\n"
@@ -328,6 +345,10 @@ def test_check_says_whether_the_file_has_arguments(tmp_path: Path, engine: str, 
         ("rollout: {maxSurge: 0}\n", "every rollout has an outage"),
         ("rollout: {preStopSeconds: 0, terminationGracePeriodSeconds: 5}\n", "0 s to finish its streams"),
         ("engine: {args: [--shutdown-timeout=500]}\n", "gives streams 500 s, but the engine is killed 80 s after"),
+        (
+            f"engine: {{args: [--shutdown-timeout={'9' * 5000}]}}\n",
+            "gives streams 1000000000 s, but the engine is killed",
+        ),
         ("engine: {shutdownTimeoutFlag: ''}\n", "nobody tells the engine"),
         ("", "engine.env.HOME is not set"),
         ("", "engine.args is empty"),
@@ -476,7 +497,7 @@ def test_init_replaces_no_device(tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
-@pytest.mark.parametrize("model", ["", " ", "a\nb", "a\x1b[31m", "a\x7f", "a\udcff", "m" * 4097])
+@pytest.mark.parametrize("model", ["", " ", "--force", "a\nb", "a\x1b[31m", "a\x7f", "a\udcff", "m" * 4097])
 def test_init_refuses_a_model_without_a_name_that_is_text(tmp_path: Path, model: str) -> None:
     """One printable line names the option and the value, and nothing is written."""
     refused = _invoke("init", tmp_path / "values.yaml", "--model", model)

@@ -26,6 +26,7 @@ _SCHEMA_LINE = re.compile(r"^\s*- at '(?P<pointer>.*?)': (?P<clause>.*)$")
 _TEMPLATE_LINE = re.compile(r"execution error at \([^)]*\): (?P<first>.*)$")
 _NAME = re.compile(r"'((?:[^'\\]|\\.)*)'")
 _OR_NULL = re.compile(r"null or |, <nil>")  # true, since null is the default, but nothing to advise
+_FORBIDDEN = {"false schema", "'not' failed"}
 _KEY = re.compile(r"^[A-Za-z]+(\.[A-Za-z0-9_./-]+)?")
 _SHOWN = 60  # characters of a value that are shown
 
@@ -77,7 +78,7 @@ def _from_schema(line: str, written: Source) -> Iterator[Problem]:
             what = f"is no key of {place}"
             yield Problem(reference.dotted(here), what, _suggestion(path, name), written.line(here))
     else:
-        clause = _OR_NULL.sub("", match["clause"])
+        clause = "not allowed here" if match["clause"] in _FORBIDDEN else _OR_NULL.sub("", match["clause"])
         shown = _shown(written, path)
         yield Problem(place, f"is {shown}: {clause}", reference.hint(path), written.line(path))
 

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
     from inferctl.values.rendering import Release
 
+_FOR_EVER = 10**9  # seconds, about 30 years
+_MOST_DIGITS = 1000  # more say nothing new, and Python would not count them
+
 
 @dataclass(frozen=True)
 class Behaviour:
@@ -160,5 +163,5 @@ def _stream_seconds(argv: list[str], shutdown_flag: str) -> int | None:
         flag, _, value = argument.partition("=")
         if flag.replace("_", "-") == shutdown_flag.replace("_", "-"):
             text = value or (argv[position + 1] if position + 1 < len(argv) else "")
-            found = int(text) if text.isdecimal() else None
+            found = min(int(text[:_MOST_DIGITS]), _FOR_EVER) if text.isdecimal() else None
     return found

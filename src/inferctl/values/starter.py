@@ -16,6 +16,7 @@ _PRE_STOP_SECONDS = 10  # the chart's default; the sum below must fit it
 _EXIT_SECONDS = 5  # what the chart leaves the engine to exit in
 _LONGEST_MODEL = 4096  # characters, as in the chart's schema
 _SHOWN = 80  # characters of a refused name that are shown
+_ODD = re.compile(r"[-+.0-9].*|[yYnN]")  # what Helm may take for a number or a boolean, and other readers do not
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,8 @@ def _refuse_model(model: str) -> None:
     said = f"--model {model[:_SHOWN]!a}"
     if not model.strip():
         raise UsageError(f"{said}: give the model's name, as clients ask for it")
+    if model.startswith("-"):
+        raise UsageError(f"{said}: begins with -, as the engine's options do; give the model's name")
     if len(model) > _LONGEST_MODEL:
         raise UsageError(f"{said}...: has {len(model)} characters; the chart takes {_LONGEST_MODEL}")
     if any(unicodedata.category(character) in {"Cc", "Cs"} for character in model):
@@ -120,5 +123,6 @@ def _image(image: str) -> tuple[str, str]:
 
 def _scalar(text: str) -> str:
     """A text as YAML that is read back as that text, in quotes where it needs them."""
-    line = yaml.safe_dump(text, width=float("inf"), allow_unicode=True)
+    style = "'" if _ODD.fullmatch(text) else None
+    line = yaml.safe_dump(text, width=float("inf"), allow_unicode=True, default_style=style)
     return line.removesuffix("...\n").rstrip("\n")
