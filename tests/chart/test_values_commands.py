@@ -12,7 +12,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from inferctl.errors import UsageError
+from inferctl.errors import EnvironmentProblem, UsageError
 from inferctl.values import rendering
 from inferctl.values.commands import app
 from inferctl.values.starter import Wish, values_file
@@ -437,6 +437,16 @@ def test_no_name_reaches_helm_as_an_option(tmp_path: Path) -> None:
         rendering.render([file], release="--skip-schema-validation")
     with pytest.raises(rendering.ChartRefusal, match="'rolout' not allowed"):
         rendering.render([file], namespace="--skip-schema-validation")
+
+
+def test_helm_that_is_killed_has_refused_nothing(tmp_path: Path) -> None:
+    """The file is not called wrong when nobody has judged it."""
+    helm = tmp_path / "helm"
+    helm.write_text("#!/bin/sh\necho working >&2\nkill -KILL $$\n")
+    helm.chmod(0o700)
+    with pytest.raises(EnvironmentProblem, match=r"helm ended with code -9 .*\nworking") as ended:
+        rendering.render(text=IMAGE, helm=helm)
+    assert ended.value.exit_code == 2
 
 
 def _init_without_room(file: Path, *options: str) -> subprocess.CompletedProcess[str]:

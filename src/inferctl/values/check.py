@@ -33,7 +33,7 @@ def check(file: Path, *, release: str, namespace: str) -> Finding:
 
     Raises:
         UsageError: a name is none that Kubernetes takes; the file cannot be read or is not YAML.
-        EnvironmentProblem: there is no Helm.
+        EnvironmentProblem: there is no Helm, or it did not come to an end of its own.
     """
     names.refuse_bad_names(release=release, namespace=namespace)
     written = source.read(file)

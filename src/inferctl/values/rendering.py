@@ -12,6 +12,7 @@ import yaml
 
 from inferctl.errors import EnvironmentProblem, InferctlError
 from inferctl.paths import CHART, tool
+from inferctl.process.command import tail
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 KubernetesObject = dict[str, Any]
 
 _REFERENCE = re.compile(r"\$\$|\$\(([^)]*)\)")
+_REFUSED = 1  # Helm's exit code for every error that it foresees
 _DEADLINE = 60  # seconds; a rendering takes about 0.1
 
 
@@ -100,8 +102,8 @@ def render(
         options: further options of ``helm template``.
 
     Raises:
-        ChartRefusal: Helm ended with an error.
-        EnvironmentProblem: there is no Helm.
+        ChartRefusal: Helm refused.
+        EnvironmentProblem: there is no Helm, or it did not come to an end of its own.
     """
     program = helm or tool("helm")
     command = [str(program if program.exists() else "helm"), "template", f"--namespace={namespace}", *options]
@@ -126,8 +128,11 @@ def render(
         raise EnvironmentProblem(
             f"helm has not rendered the chart after {_DEADLINE} s; is the machine busy?"
         ) from error
-    if done.returncode:
+    if done.returncode == _REFUSED:
         raise ChartRefusal(done.stderr.strip())
+    if done.returncode:  # a signal, or a fault of Helm's own
+        said = f"helm ended with code {done.returncode} before it had judged the values; has the machine memory left?"
+        raise EnvironmentProblem("\n".join([said, tail(done.stderr)]).rstrip())
     return done.stdout
 
 
