@@ -206,7 +206,7 @@ def test_check_finds_a_key_that_a_merge_replaces(tmp_path: Path) -> None:
 
 def test_check_names_an_unknown_key_as_it_is(tmp_path: Path) -> None:
     """However Helm quotes it, the key is found in the file, and shown on one line without control characters."""
-    names = ["it's", "a', 'b", 'back\\slash"q', "a\nb", "\x1b[31mred", "é\u200b"]
+    names = ["it's", "a', 'b", "end\\", 'back\\slash"q', "a\nb", "\x1b[31mred", "é\u200b"]
     text = f"{IMAGE}engine:\n" + "".join(f"  {json.dumps(name)}: 1\n" for name in names)
     problems = json.loads(_check(tmp_path, text, "--json").output)["problems"]
     found = {problem["key"]: problem["line"] for problem in problems}
@@ -366,8 +366,8 @@ def test_check_points_at_what_may_not_be_meant(tmp_path: Path, values: str, rema
     [
         (b"a: b: c\n", "line 1, column 5: mapping values are not allowed here"),
         (b"- a\n", "holds no keys"),
-        (b"\xff", "byte 0 is not UTF-8"),
-        (b"a: \x01\n", "character 3 cannot stand in YAML"),
+        (b"a: 1\n\nb: \xff", "line 3: byte 0xff is not UTF-8"),
+        (b"a: 1\n\nb: \x01\n", r"line 3: '\x01' cannot stand in YAML"),
         (b"a: 1\n---\nb: 2\n", "line 2, column 1: expected a single document"),
         (b"a: &a 1\nb: &a 2\n", "line 2, column 4: found duplicate anchor 'a'; keep one document, and one anchor"),
         (b"a: !other 1\n", "line 1, column 4: holds a value without a meaning (could not determine a constructor"),

@@ -40,7 +40,9 @@ def text(file: Path) -> str:
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise UsageError(f"{called}: byte {error.start} is not UTF-8; save the file as UTF-8 text") from error
+        line = content.count(b"\n", 0, error.start) + 1
+        said = f"byte 0x{content[error.start]:02x} is not UTF-8; save the file as UTF-8 text"
+        raise UsageError(f"{called}: line {line}: {said}") from error
 
 
 def _opened(file: Path, called: str) -> bytes:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 _SCHEMA_LINE = re.compile(r"^\s*- at '(?P<pointer>.*?)': (?P<clause>.*)$")
 _TEMPLATE_LINE = re.compile(r"execution error at \([^)]*\): (?P<first>.*)$")
-_NAME = re.compile(r"'((?:[^'\\]|\\.)*)'")
+# Helm's quoting leaves a backslash alone that ends a name.
+_NAME = re.compile(r"'((?:[^'\\]|\\.)*)(\\?)'(?=, '| not allowed)")
 _OR_NULL = re.compile(r"null or |, <nil>")  # true, since null is the default, but nothing to advise
 _FORBIDDEN = {"false schema", "'not' failed"}
 _KEY = re.compile(r"^[A-Za-z]+(\.[A-Za-z0-9_./-]+)?")
@@ -72,8 +73,8 @@ def _from_schema(line: str, written: Source) -> Iterator[Problem]:
     path = [token.replace("~1", "/").replace("~0", "~") for token in match["pointer"].split("/")[1:]]
     place = reference.dotted(path) or "a values file"
     if match["clause"].startswith("additional properties"):
-        for quoted in _NAME.findall(match["clause"]):
-            name = _unquoted(quoted)
+        for quoted, backslash in _NAME.findall(match["clause"]):
+            name = _unquoted(quoted) + backslash
             here = [*path, name]
             what = f"is no key of {place}"
             yield Problem(reference.dotted(here), what, _suggestion(path, name), written.line(here))

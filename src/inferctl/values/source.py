@@ -131,9 +131,9 @@ def parse(text: str, name: str) -> Source:
             f"{name}: {_where(error)}{error.problem}; indent with blanks, and quote a value with ': ' or '#' in it"
         ) from error
     except yaml.reader.ReaderError as error:
-        raise UsageError(
-            f"{name}: character {error.position} cannot stand in YAML; write it as an escape in quotes"
-        ) from error
+        line = text.count("\n", 0, error.position) + 1
+        said = f"{chr(error.character)!a} cannot stand in YAML; write it as an escape in double quotes"
+        raise UsageError(f"{name}: line {line}: {said}") from error
     except RecursionError as error:
         raise UsageError(f"{name}: is nested too deeply to be a values file") from error
     if root is not None and not isinstance(root, yaml.MappingNode):
