@@ -225,13 +225,17 @@ def test_check_shows_a_refused_word_as_it_is_written(tmp_path: Path) -> None:
 
 def test_check_finds_what_helm_cannot_read(tmp_path: Path) -> None:
     """Endless numbers and names that are null have no place in JSON: each is named with its line and what to write."""
-    text = "engine:\n  env:\n    A: .inf\n    B: -.Inf\n    C: .NaN\n    D: '.inf'\npodLabels:\n  ~: x\n"
+    text = (
+        "engine:\n  env:\n    A: .inf\n    B: -.Inf\n    C: .NaN\n    D: '.inf'\npodLabels:\n  ~: x\n~:\nglobal: .nan"
+    )
     problems = json.loads(_check(tmp_path, IMAGE + text, "--json").output)["problems"]
     assert [(problem["key"], problem["line"], problem["fix"]) for problem in problems] == [
         ("engine.env.A", 4, 'put it in quotes: ".inf"'),
         ("engine.env.B", 5, 'put it in quotes: "-.Inf"'),
         ("engine.env.C", 6, 'put it in quotes: ".NaN"'),
         ("podLabels.~", 9, 'put it in quotes: "~"'),
+        ("~", 10, 'put it in quotes: "~"'),
+        ("global", 11, 'put it in quotes: ".nan"'),
     ]
 
 
@@ -371,6 +375,7 @@ def test_check_points_at_what_may_not_be_meant(tmp_path: Path, values: str, rema
         (b"a: 1\n---\nb: 2\n", "line 2, column 1: expected a single document"),
         (b"a: &a 1\nb: &a 2\n", "line 2, column 4: found duplicate anchor 'a'; keep one document, and one anchor"),
         (b"a: !other 1\n", "line 1, column 4: holds a value without a meaning (could not determine a constructor"),
+        (b"a: !!int one\n", "line 1, column 4: holds a value without a meaning ('one' is not what its tag says)"),
         (b"a: {[1]: 2}\n", "line 1, column 5: holds a value without a meaning (found unhashable key)"),
     ],
 )

@@ -39,6 +39,8 @@ def find(written: Source, rendered: Release) -> Iterator[Problem]:
     arrived, names = _arrived(rendered), set(_names(rendered.objects))
     # Of a key that stands twice the last counts, as in Helm.
     for (path, is_key), text in {(path, text.is_key): text for path, text in written.texts()}.items():
+        if path[0] == "global":
+            continue
         if is_key:
             if path[-1] not in names and not _is_documented(path):
                 yield _problem(path, text, "is a name that YAML makes another one")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _MERGE = "tag:yaml.org,2002:merge"
 _NULL = "tag:yaml.org,2002:null"
+_SHOWN = 80  # characters of a value without a meaning that are shown
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,9 @@ class Source:
     def texts(self) -> Iterator[tuple[tuple[str, ...], Text]]:
         """Each key and each scalar that means something, by the path of keys and positions that leads to it.
 
-        What an alias stands for comes wherever it is used; ``global`` and null mean nothing to the chart.
+        What an alias stands for comes wherever it is used; null means nothing, and so does its key.
         """
-        for key, value in _items(self.root):
-            if key.value != "global":
-                yield from _texts(value, (str(key.value),))
+        return _texts(self.root, ())
 
     def line(self, path: Sequence[str]) -> int | None:
         """The line of what is at a path of keys and list positions, or of the nearest that is there above it."""
@@ -161,6 +160,13 @@ def parse(text: str, name: str) -> Source:
 class _Constructor(yaml.SafeLoader):
     """Gives nodes the meaning that Helm gives them: dates and = are texts."""
 
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> object:  # noqa: FBT001 - as it is called
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, LookupError) as error:  # such as !!int with a word behind it
+            said = f"{str(node.value)[:_SHOWN]!a} is not what its tag says"
+            raise yaml.constructor.ConstructorError(None, None, said, node.start_mark) from error
+
 
 def _as_text(constructor: _Constructor, node: yaml.ScalarNode) -> str:
     return str(constructor.construct_scalar(node))
@@ -181,13 +187,13 @@ def _items(node: yaml.Node | None) -> Iterator[tuple[yaml.ScalarNode, yaml.Node]
         yield from ((key, value) for key, value in node.value if isinstance(key, yaml.ScalarNode))
 
 
-def _texts(node: yaml.Node, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Text]]:
+def _texts(node: yaml.Node | None, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Text]]:
     if isinstance(node, yaml.ScalarNode) and node.tag != _NULL:
         yield path, _text(node, is_key=False)
     for key, value in _items(node):
-        if value.tag != _NULL:
+        if value.tag != _NULL or key.tag == _NULL:
             yield (*path, str(key.value)), _text(key, is_key=True)
-            yield from _texts(value, (*path, str(key.value)))
+        yield from _texts(value, (*path, str(key.value)))
     if isinstance(node, yaml.SequenceNode):
         for position, item in enumerate(node.value):
             yield from _texts(item, (*path, str(position)))
