@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from inferctl.values.rendering import Release
 
@@ -86,7 +86,8 @@ def describe(release: Release, *, namespace: str, shutdown_flag: str) -> Behavio
 
 def advice(release: Release, behaviour: Behaviour, args: Sequence[str]) -> list[str]:
     """What the file leaves open and its author may not have meant to; ``args`` are its own engine.args."""
-    return [*_advice_on_pods(behaviour), *_advice_on_engine(release, args), *_advice_on_streams(behaviour)]
+    pods = _advice_on_pods(behaviour, release.engine.get("resources", {}))
+    return [*pods, *_advice_on_engine(release, args), *_advice_on_streams(behaviour)]
 
 
 def in_words(behaviour: Behaviour) -> list[tuple[str, str]]:
@@ -126,9 +127,13 @@ def in_words(behaviour: Behaviour) -> list[tuple[str, str]]:
     ]
 
 
-def _advice_on_pods(behaviour: Behaviour) -> Iterator[str]:
+def _advice_on_pods(behaviour: Behaviour, resources: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
     if not behaviour.devices:
         yield "resources.limits names no accelerator: the engine runs on the processor"
+    for kind, amounts in resources.items():
+        memory = str(amounts.get("memory", ""))
+        if memory.endswith("m"):
+            yield f"resources.{kind}.memory is {memory}, in thousandths of a byte: M and Mi are a million bytes"
     if behaviour.replicas == 0:
         yield "replicaCount is 0: nothing serves"
     if behaviour.replicas == 1:
@@ -149,7 +154,7 @@ def _advice_on_streams(behaviour: Behaviour) -> Iterator[str]:
     streams = behaviour.stream_seconds
     left = behaviour.grace_seconds - behaviour.pre_stop_seconds
     if streams is None:
-        yield "nobody tells the engine how long to finish its streams: it must do so by itself"
+        yield "nobody tells the engine in seconds how long to finish its streams: it must know by itself"
     elif streams > left:
         yield f"engine.args gives streams {streams} s, but the engine is killed {left} s after the sleep"
     elif streams == 0:
