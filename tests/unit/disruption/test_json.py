@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from inferctl import application
 from inferctl.disruption import commands
 from inferctl.disruption.catalog import QUICK, SCENARIOS
+from inferctl.disruption.result import Result
 from inferctl.disruption.verdict import Outcome, Verdict
 
 
@@ -59,6 +60,39 @@ def test_runs_as_json_are_all_that_is_printed(
         "lost": {"truncated": 2},
         "folder": "runs/drain",
     }
+
+
+def test_blind_control_outweighs_its_proven_scenario(capsys: pytest.CaptureFixture[str]) -> None:
+    """All runs together are not measured where a control lost nothing, and so is the scenario beside it."""
+    scenario, control = _result(Outcome.PROVEN), _result(Outcome.NOT_MEASURED)
+    control.name = "drain/unprotected"
+    runs = [Result(r.name, r.verdict, r.found, r.seconds, r.folder) for r in (scenario, control)]
+    assert commands._conclude(runs, as_json=True) == 2
+    assert [row["verdict"] for row in json.loads(capsys.readouterr().out)] == ["not measured", "not measured"]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "planned"),
+    [
+        ("rollout", {}, [None]),
+        ("rollout", {"with_controls": True}, [None, "unprotected", "short-grace", "abort", "ignores-sigterm"]),
+        ("rollout", {"only_control": True}, ["unprotected"]),
+        ("engine-killed", {"with_controls": True}, [None]),
+    ],
+)
+def test_controls_are_planned(name: str, options: dict[str, bool], planned: list[str | None]) -> None:
+    """All controls of a scenario run with it if asked for; a control alone is its first."""
+    plan = commands._plan(name, **{"with_controls": False, "only_control": False} | options)
+    assert [control and control.name for _, control in plan] == planned
+
+
+def test_quick_set_has_one_control_each() -> None:
+    """CI sees each of its scenarios find loss."""
+    plan = commands._plan("quick", with_controls=True, only_control=False)
+    assert [(scenario.name, bool(control)) for scenario, control in plan] == [
+        ("rollout", False), ("rollout", True), ("bad-rollout", False), ("bad-rollout", True), ("drain", False),
+        ("drain", True), ("kubelet-restart", False), ("kubelet-restart", True), ("node-killed", False),
+    ]  # fmt: skip
 
 
 def test_runs_as_text_end_with_the_verdict(capsys: pytest.CaptureFixture[str]) -> None:

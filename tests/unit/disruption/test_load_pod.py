@@ -16,7 +16,7 @@ from inferctl.disruption.load import Load, LoadPod
 from inferctl.disruption.podlog import follow
 from inferctl.disruption.scenario import EVERY_LOAD
 from inferctl.disruption.variants import _comma_separated
-from inferctl.errors import CommandFailed, ComponentFailed
+from inferctl.errors import CommandFailed, ComponentFailed, DeadlineExceeded
 from inferctl.paths import LOADTEST
 from inferctl.release.helm import Release
 
@@ -48,14 +48,17 @@ def _pod(load: Load, release: Release, recorder: Recorder) -> LoadPod:
 
 @pytest.mark.parametrize("load", EVERY_LOAD, ids=lambda load: load.name)
 def test_load_generator_takes_the_environment(load: Load, release: Release, recorder: Recorder) -> None:
-    """The load generator accepts every variable that the pod sets, and has the load's length and connections."""
+    """The load generator takes every variable: the answers' length, the connections, and 10 s of silence as a loss."""
     environment = _pod(load, release, recorder)._environment()
-    code = "import os; from loadgen import settings as s; r = s.read(os.environ); print(r.max_tokens, r.connection)"
+    code = (
+        "import os; from loadgen import settings as s; r = s.read(os.environ); "
+        "print(r.max_tokens, r.connection, r.stall_seconds)"
+    )
     said = subprocess.run(
         [sys.executable, "-c", code], cwd=LOADTEST, env=environment, capture_output=True, text=True, check=False
     )
     assert said.stderr == ""
-    assert said.stdout.split() == [str(load.tokens), "keepalive" if load.keepalive else "new"]
+    assert said.stdout.split() == [str(load.tokens), "keepalive" if load.keepalive else "new", "10.0"]
 
 
 def test_no_two_pods_of_a_load_have_one_name(release: Release, recorder: Recorder) -> None:
@@ -152,6 +155,14 @@ def test_event_in_which_a_log_broke_off_is_taken_when_it_is_whole(
     assert recorder.state.requests["short-new", 0].sent == 1.5
     assert recorder.state.open == 1
     assert heard == [ended]
+
+
+def test_load_that_ended_without_its_last_word_is_noticed_at_once(release: Release, recorder: Recorder) -> None:
+    """A load pod that was killed has no summary, and nobody waits until the time for it is over."""
+    pod = _pod(EVERY_LOAD[0], release, recorder)
+    pod._ended.set()
+    with pytest.raises(DeadlineExceeded, match="'short-new' has no summary: its pod ended or was removed"):
+        pod.wait_ended(3600)
 
 
 def test_entry_point_is_quoted() -> None:

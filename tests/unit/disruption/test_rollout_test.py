@@ -168,6 +168,30 @@ def test_engine_that_names_no_pod_is_not_measured(
     assert calls == ["load starts", "load is removed"]
 
 
+def test_rollout_that_replaced_nothing_is_not_measured(recorder: Recorder) -> None:
+    """Requests that all went well prove nothing where no pod was told to stop."""
+    recorder.record("disrupt", 1.0, text="")
+    recorder.record(
+        "end", 2.0, client="fixed", id=0, outcome="ok", pod="p", http=200, chunks=3, ttft=0.1, e2e=0.2, reused=False,
+        detail="",
+    )  # fmt: skip
+    assert tested._judged(recorder, "", control=False)[0].reason == "no pod was replaced while load ran"
+    assert tested._judged(recorder, "", control=True)[0].outcome is Outcome.NOT_MEASURED
+
+
+def test_rollout_waits_for_a_stream_on_a_serving_pod(recorder: Recorder) -> None:
+    """Load must have run for its time, and a stream be past its first token on a pod in service."""
+    assert tested._not_yet(recorder.state, 20) == "load has not run for 20 s"
+    recorder.record("sent", 1.0, client="fixed", id=0)
+    assert tested._not_yet(recorder.state, 20) == "no stream is open on a serving pod"
+    pod = {"pod": "p", "release": "mock", "node": "n", "restarts": 0, "reason": ""}
+    recorder.record("first_token", 2.0, client="fixed", id=0, pod="p")
+    recorder.record("pod", 1.0, state="Unready", **pod)
+    assert tested._not_yet(recorder.state, 20) == "no stream is open on a serving pod"
+    recorder.record("pod", 2.0, state="Ready", **pod)
+    assert not tested._not_yet(recorder.state, 20)
+
+
 def test_release_that_cannot_start_ends_with_a_verdict(
     calls: _Calls, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,3 +60,10 @@ def test_same_number_of_two_loads(story: Any) -> None:  # noqa: ANN401 - a Story
     story.add(1, "sent", client="one", id=0)
     story.add(1, "sent", client="two", id=0)
     assert len(story.state.requests) == 2
+
+
+def test_pod_that_vanished_was_told_to_stop(story: Any) -> None:  # noqa: ANN401 - a Story
+    """While nobody could watch, a pod may go through its whole end: when it was missed counts."""
+    story.pod(0, "pod", "Ready")
+    story.pod(7, "pod", "Gone")
+    assert (story.state.pods["pod"].deleted, story.state.pods["pod"].gone) == (7, 7)
