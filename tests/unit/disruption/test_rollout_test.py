@@ -45,8 +45,8 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Calls:
     calls = _Calls()
 
     class Load:
-        def __init__(self, load: object, *_: object, **__: object) -> None:
-            self.load = load
+        def __init__(self, load: object, _: object, recorder: Recorder, **__: object) -> None:
+            self.load, self.recorder = load, recorder
 
         @staticmethod
         def sweep(_: object) -> None: ...
@@ -140,27 +140,14 @@ def test_engine_that_names_no_pod_is_not_measured(
 ) -> None:
     """Where no answer says which pod it came from, the test ends at once, with what the engine must do."""
 
-    class Load:
-        def __init__(self, load: object, _: object, recorder: Recorder, **__: object) -> None:
-            self.load, self._recorder = load, recorder
+    def answer_without_a_pod(load: Any) -> None:  # noqa: ANN401 - stands in for a LoadPod
+        load.recorder.record("sent", client="fixed", id=0)
+        load.recorder.record(
+            "end", client="fixed", id=0, outcome="ok", pod="", http=200, chunks=3, ttft=0.1, e2e=0.2, reused=False,
+            detail="",
+        )  # fmt: skip
 
-        @staticmethod
-        def sweep(_: object) -> None: ...
-
-        def start(self) -> None:
-            calls.did("load starts")
-
-        def remove(self) -> None:
-            calls.did("load is removed")
-
-        def wait_running(self) -> None:
-            self._recorder.record("sent", client="fixed", id=0)
-            self._recorder.record(
-                "end", client="fixed", id=0, outcome="ok", pod="", http=200, chunks=3, ttft=0.1, e2e=0.2, reused=False,
-                detail="",
-            )  # fmt: skip
-
-    monkeypatch.setattr(tested, "LoadPod", Load)
+    monkeypatch.setattr(f"{tested.__name__}.LoadPod.wait_running", answer_without_a_pod, raising=False)
     verdict = run().verdict
     assert verdict.outcome is Outcome.NOT_MEASURED
     assert "no answer says which pod it came from" in verdict.reason
